@@ -1,0 +1,26 @@
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+namespace tconv {
+
+/// Compiled code by content key, one file each, in a private folder. Files appear whole (temporary file, fsync,
+/// rename); the loser of a race between processes finds the winner's file. An unreadable or damaged entry is a miss.
+class CodeStore {
+public:
+    /// Throws Error(cache) when the folder cannot be made or is not private.
+    explicit CodeStore(std::filesystem::path folder);
+
+    [[nodiscard]] std::optional<std::string> get(const std::string& key, const std::string& extension) const;
+    /// Writes and returns the path. A write that fails throws Error(cache) and leaves nothing behind.
+    std::filesystem::path put(const std::string& key, const std::string& extension, const std::string& bytes) const;
+    /// Where an entry lies or would lie.
+    [[nodiscard]] std::filesystem::path path_of(const std::string& key, const std::string& extension) const;
+
+private:
+    std::filesystem::path folder_;
+};
+
+}  // namespace tconv

@@ -1,0 +1,112 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/config.hpp"
+#include "core/device_info.hpp"
+#include "core/outcome.hpp"
+#include "core/problem.hpp"
+
+namespace tconv {
+
+/// One evaluated candidate as stored: what was tried, where, and how it ended.
+struct Trial {
+    std::int64_t id = 0;  ///< set by the database
+    Problem problem;
+    std::string problem_name;   ///< the layer's name where it has one, for people
+    std::string template_name;  ///< family: "direct"
+    std::string template_hash;
+    Config config;
+    Outcome outcome;
+    std::string driver_version;
+    std::string compiler_version;
+    std::string created;  ///< UTC, ISO 8601; set by the database
+};
+
+/// The fastest valid trial and its machine code.
+struct Winner {
+    Trial trial;
+    std::string binary;  ///< machine code, decompressed and checked against its key; empty on the emulator
+};
+
+/// One line of `tconv cache list`.
+struct ProblemSummary {
+    Problem problem;
+    std::string problem_name;
+    std::string device;  ///< device key
+    std::int64_t trials = 0;
+    std::int64_t valid = 0;
+    std::optional<double> best_median;  ///< milliseconds
+    double best_error = 0;
+    std::string best_template;
+    std::string updated;
+};
+
+/// Measured ceilings of a device.
+struct Ceilings {
+    double copy_bytes_per_second = 0;  ///< bytes read plus written by a large copy
+    double fma_flops_per_second = 0;   ///< fp32 multiply-adds, two operations each
+    double empty_launch_milliseconds = 0;
+};
+
+enum class OpenMode {
+    read_write,  ///< made where absent
+    read_only,   ///< never creates or changes anything; immutable where its folder cannot be written
+};
+
+/// The SQLite database of trials and winners. Safe for several processes at once; each object for one thread at a time.
+/// Every function throws Error(cache) with the path and the reason; a write either happens whole or not at all.
+class Database {
+public:
+    /// Throws Error(cache): cannot be opened, not a tconv database, damaged, or written by a newer version (naming
+    /// both).
+    Database(const std::filesystem::path& path, OpenMode mode);
+    Database(Database&&) noexcept;
+    Database& operator=(Database&&) noexcept;
+    ~Database();
+
+    [[nodiscard]] const std::filesystem::path& path() const;
+
+    /// Stores one trial in one transaction; a trial of the same problem, device, template hash and config is replaced.
+    /// `binary` (may be empty) is stored compressed under outcome.binary_key. Returns the row's id.
+    std::int64_t record(const DeviceInfo& device, const Trial& trial, const std::string& binary);
+
+    /// Trials of one problem and device, oldest first; only those of `template_hash` unless it is empty.
+    [[nodiscard]] std::vector<Trial> trials(const Problem& problem, const std::string& device_key,
+                                            const std::string& template_name = {},
+                                            const std::string& template_hash = {}) const;
+
+    /// The fastest valid trial within `tolerance` that can be launched: with machine code unless `device` is an
+    /// emulator. Damaged rows are passed over.
+    [[nodiscard]] std::optional<Winner> winner(const Problem& problem, const DeviceInfo& device,
+                                               double tolerance) const;
+
+    /// The same, for the problem that differs from `problem` in its batch alone (nearest batch first).
+    [[nodiscard]] std::optional<Winner> winner_of_other_batch(const Problem& problem, const DeviceInfo& device,
+                                                              double tolerance) const;
+
+    /// One row a problem and device, most recent first.
+    [[nodiscard]] std::vector<ProblemSummary> list() const;
+
+    /// Problems whose key or name is `text`.
+    [[nodiscard]] std::vector<Problem> find_problems(const std::string& text) const;
+
+    void store_ceilings(const DeviceInfo& device, const Ceilings& ceilings);
+    [[nodiscard]] std::optional<Ceilings> ceilings(const std::string& device_key) const;
+
+    /// Notes that a program asked for a problem that had no exact winner. Never throws: a database that cannot be
+    /// written is left alone.
+    void note_request(const DeviceInfo& device, const Problem& problem, double tolerance) noexcept;
+
+private:
+    struct Impl;
+    std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace tconv

@@ -1,0 +1,20 @@
+# tconv_library(NAME sources...): one folder, one static library with the alias tconv::NAME, the repository as include root.
+function(tconv_library name)
+    add_library(tconv_${name} STATIC ${ARGN})
+    add_library(tconv::${name} ALIAS tconv_${name})
+    target_include_directories(tconv_${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>)
+    tconv_compile_options(tconv_${name})
+endfunction()
+
+function(tconv_compile_options target)
+    target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion)
+    if(TCONV_WARNINGS_AS_ERRORS)
+        target_compile_options(${target} PRIVATE -Werror)
+    endif()
+    if(TCONV_SANITIZE)
+        target_compile_options(${target} PUBLIC -fsanitize=address,undefined -fno-sanitize-recover=undefined
+                                                -fno-omit-frame-pointer)
+        target_link_options(${target} PUBLIC -fsanitize=address,undefined)
+        target_compile_definitions(${target} PUBLIC TCONV_SANITIZE=1)
+    endif()
+endfunction()

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "device_info.hpp"
+#include "problem.hpp"
+
+namespace tconv {
+
+/// What one kernel argument is. Pointers are passed as 64-bit addresses.
+enum class ArgumentKind {
+    input,
+    weight,
+    bias,  ///< a null pointer where the problem has none
+    output,
+    workspace,  ///< workspace address + `offset`
+    batch,      ///< the batch of the call, as a 32-bit signed integer
+    values,     ///< `values` as one by-value struct of 64-bit signed integers
+};
+
+struct Argument {
+    ArgumentKind kind = ArgumentKind::input;
+    std::int64_t offset = 0;           ///< bytes, workspace only
+    std::vector<std::int64_t> values;  ///< values only
+    friend bool operator==(const Argument&, const Argument&) = default;
+};
+
+/// One kernel launch. The grid is that of one batch entry; `batch_axis` is multiplied by the batch of the call.
+struct Launch {
+    std::string kernel;  ///< entry name in the binary
+    std::array<std::int64_t, 3> grid{1, 1, 1};
+    std::array<std::int64_t, 3> block{1, 1, 1};
+    int batch_axis = 0;             ///< 0, 1, 2, or -1: the grid does not depend on the batch
+    std::int64_t shared_bytes = 0;  ///< dynamic shared memory
+    std::vector<Argument> arguments;
+    friend bool operator==(const Launch&, const Launch&) = default;
+};
+
+/// Everything needed to run a tuned kernel besides its binary. The runtime replays it and knows no kernel family.
+struct LaunchPlan {
+    std::vector<Launch> launches;                ///< in order
+    std::int64_t workspace_bytes = 0;            ///< fixed part
+    std::int64_t workspace_bytes_per_batch = 0;  ///< added for each batch entry
+    friend bool operator==(const LaunchPlan&, const LaunchPlan&) = default;
+};
+
+[[nodiscard]] std::string to_json(const LaunchPlan& plan);
+
+/// The reverse; throws Error(bad_input) on anything malformed.
+[[nodiscard]] LaunchPlan launch_plan_from_json(const std::string& text);
+
+/// Checks a plan against its problem and device: geometry within the device's limits, shared memory, workspace within
+/// `workspace_limit` bytes and every workspace argument inside it, argument kinds and counts.
+/// Throws Error(bad_input) naming the first rule broken. A plan that came from a database passes here before any
+/// launch.
+void check_plan(const LaunchPlan& plan, const Problem& problem, const DeviceInfo& device,
+                std::int64_t workspace_limit = std::int64_t{1} << 30);
+
+/// Grid of `launch` for a call with `batch` entries.
+[[nodiscard]] std::array<std::int64_t, 3> grid_for(const Launch& launch, std::int64_t batch);
+
+/// Workspace in bytes for a call with `batch` entries.
+[[nodiscard]] std::int64_t workspace_for(const LaunchPlan& plan, std::int64_t batch);
+
+}  // namespace tconv

@@ -1,0 +1,88 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/device_info.hpp"
+#include "core/outcome.hpp"
+
+namespace tconv {
+
+/// Address on a device; a host address on the emulator.
+using DevicePointer = std::uint64_t;
+
+/// A stream of the CUDA driver (CUstream); null is the default stream. The emulator runs at once and ignores it.
+using StreamHandle = void*;
+
+/// Machine code of one translation unit. On CUDA `code` holds a cubin or PTX image; on the emulator it is the path of a
+/// shared object in the user's private cache folder (host code is never stored in a database).
+struct CompiledCode {
+    std::string code;
+};
+
+/// Loaded code; unloads itself. Must not outlive its device.
+class Module {
+public:
+    Module() = default;
+    Module(const Module&) = delete;
+    Module& operator=(const Module&) = delete;
+    virtual ~Module() = default;
+};
+
+struct LaunchGeometry {
+    std::array<std::int64_t, 3> grid{1, 1, 1};
+    std::array<std::int64_t, 3> block{1, 1, 1};
+    std::int64_t shared_bytes = 0;
+};
+
+/// Where kernels run: load, allocate, copy, launch, time. Implemented by the CUDA driver and by the emulator. Every
+/// function throws Error(device) on failure; a launch failure on CUDA may surface at `synchronize`. One thread at a
+/// time.
+class Device {
+public:
+    Device() = default;
+    Device(const Device&) = delete;
+    Device& operator=(const Device&) = delete;
+    virtual ~Device() = default;
+
+    [[nodiscard]] virtual const DeviceInfo& info() const = 0;
+
+    /// Loads compiled code. Throws Error(device) when the image does not fit the device.
+    [[nodiscard]] virtual std::unique_ptr<Module> load(const CompiledCode& code) = 0;
+
+    /// Registers, static shared memory and occupancy of `kernel` at this geometry. Throws Error(device) when the entry
+    /// is missing.
+    [[nodiscard]] virtual KernelResources resources(Module& module, const std::string& kernel,
+                                                    const LaunchGeometry& geometry) = 0;
+
+    /// At least element-aligned, in practice 256-byte aligned memory of exactly `bytes` bytes (1 or more).
+    [[nodiscard]] virtual DevicePointer allocate(std::size_t bytes) = 0;
+    virtual void release(DevicePointer pointer) noexcept = 0;
+
+    virtual void copy_to_device(DevicePointer destination, const void* source, std::size_t bytes) = 0;
+    virtual void copy_to_host(void* destination, DevicePointer source, std::size_t bytes) = 0;
+    /// Sets every byte, in stream order.
+    virtual void fill(DevicePointer destination, unsigned char value, std::size_t bytes) = 0;
+
+    /// Marks memory that no kernel may touch, or may touch again. Only an address-sanitized emulator enforces it.
+    virtual void forbid_access(DevicePointer, std::size_t) {}
+    virtual void allow_access(DevicePointer, std::size_t) {}
+
+    /// Enqueues one launch; `arguments[i]` points at the value of argument i, as for cuLaunchKernel.
+    virtual void launch(Module& module, const std::string& kernel, const LaunchGeometry& geometry, void** arguments,
+                        StreamHandle stream) = 0;
+
+    virtual void synchronize() = 0;
+
+    /// Takes `count` samples: each runs `before` untimed, then times `work` by itself, all in stream order on the
+    /// default stream. Milliseconds, from device events (the emulator: a steady clock).
+    [[nodiscard]] virtual std::vector<double> time(int count, const std::function<void()>& before,
+                                                   const std::function<void()>& work) = 0;
+};
+
+}  // namespace tconv

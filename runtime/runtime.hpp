@@ -1,0 +1,89 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "../core/error.hpp"
+#include "../core/problem.hpp"
+
+namespace tconv {
+
+/// Which step of the fallback ladder a fetched kernel stands on.
+enum class Rung {
+    exact,        ///< tuned for this very problem and device
+    other_batch,  ///< tuned for the same problem with another batch
+    reference,    ///< never tuned: the slow kernel that takes everything
+};
+
+[[nodiscard]] const char* to_string(Rung rung);
+
+/// Addresses of one call's tensors: device addresses on CUDA, host addresses on the emulator. Contiguous, in the
+/// problem's dtype and layout; element-aligned is enough. `bias` is null exactly when the problem has none.
+struct Tensors {
+    const void* input = nullptr;   ///< N x c_in x spatial (nchw)
+    const void* weight = nullptr;  ///< c_in x c_out/groups x k...
+    const void* bias = nullptr;    ///< c_out
+    void* output = nullptr;        ///< N x c_out x output extents
+    void* workspace = nullptr;     ///< `workspace_bytes()` bytes; may be null when that is 0
+};
+
+/// A kernel ready to launch. Cheap to move; keeps its module loaded while it lives.
+class Kernel {
+public:
+    Kernel(Kernel&&) noexcept;
+    Kernel& operator=(Kernel&&) noexcept;
+    ~Kernel();
+
+    /// Enqueues the convolution on `stream` (a CUstream / cudaStream_t; null: the default stream; ignored by the
+    /// emulator, which returns when done). Does nothing when the batch is 0. Throws Error(bad_input) on a null tensor,
+    /// Error(device) when the launch is refused.
+    void launch(const Tensors& tensors, void* stream = nullptr) const;
+
+    [[nodiscard]] Rung rung() const;
+    [[nodiscard]] std::int64_t workspace_bytes() const;
+    [[nodiscard]] const Problem& problem() const;
+    /// For people: "direct block_size=128 ..., 10.8 ms when tuned, error 6e-07".
+    [[nodiscard]] const std::string& description() const;
+    /// Sentences about anything passed over on the way (an unreadable database, a damaged row); empty normally.
+    [[nodiscard]] const std::string& warnings() const;
+
+private:
+    friend class Runtime;
+    struct Impl;
+    explicit Kernel(std::unique_ptr<Impl> impl);
+    std::unique_ptr<Impl> impl_;
+};
+
+/// Where to run and which database to ask.
+struct RuntimeOptions {
+    /// "auto" (the current CUDA context, else the first CUDA device, else the emulator), "cuda:N", or "emulator".
+    std::string device = "auto";
+    /// Empty: the default path (TCONV_DATABASE, then XDG).
+    std::string database;
+};
+
+/// One device and one database, opened once. A database that cannot be read is a miss with a warning. Safe from several
+/// threads.
+class Runtime {
+public:
+    /// Throws Error(unavailable) when the device is not there, naming what is missing.
+    explicit Runtime(const RuntimeOptions& options = {});
+    Runtime(Runtime&&) noexcept;
+    Runtime& operator=(Runtime&&) noexcept;
+    ~Runtime();
+
+    /// The fastest kernel for `problem` with measured error <= tolerance (negative: the dtype's default), by the ladder
+    /// exact -> same but for batch -> reference. From stored machine code alone: nothing is compiled on CUDA. Throws
+    /// Error(bad_input) for an invalid problem.
+    [[nodiscard]] Kernel fetch(const Problem& problem, double tolerance = -1) const;
+
+    /// "NVIDIA H200, cc 9.0, 132 multiprocessors".
+    [[nodiscard]] std::string device() const;
+
+private:
+    struct Impl;
+    std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace tconv

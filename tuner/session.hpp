@@ -1,0 +1,78 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "cache/database.hpp"
+#include "core/outcome.hpp"
+#include "core/problem.hpp"
+#include "device/compiler.hpp"
+#include "device/device.hpp"
+#include "tuner/search_space.hpp"
+
+namespace tconv {
+
+/// What to tune and how long to try.
+struct TuneRequest {
+    Problem problem;
+    std::string problem_name;   ///< the layer's name, for people; may be empty
+    double tolerance = -1;      ///< largest error of a winner; negative: the dtype's default
+    std::int64_t trials = 200;  ///< candidates to look at, stored ones included
+    double time_limit_seconds = 60;
+    std::uint64_t seed = 1;
+};
+
+/// Where a session is, sent after every trial and every change of stage.
+struct TuneProgress {
+    std::string stage;  ///< "reference", "search", "finalists"
+    std::int64_t trials_done = 0;
+    std::int64_t trials_total = 0;
+    std::optional<double> best_milliseconds;
+    std::optional<double> reference_milliseconds;
+    std::map<OutcomeKind, std::int64_t> failures;
+    double seconds_used = 0;
+    double seconds_limit = 0;
+};
+
+/// How a session ended.
+struct TuneResult {
+    Problem problem;
+    std::string problem_name;
+    double tolerance = 0;
+    std::string device;           ///< device key
+    bool emulated = false;        ///< times are times of the emulation
+    std::optional<Trial> winner;  ///< none when no candidate was valid
+    std::optional<Trial> runner_up;
+    std::optional<double> reference_milliseconds;
+    Ceilings ceilings;
+    double limit_milliseconds = 0;     ///< max(bytes / copy bandwidth, flops / fma rate), not below an empty launch
+    std::int64_t trials_measured = 0;  ///< evaluated now
+    std::int64_t trials_reused = 0;    ///< taken from the database
+    std::map<OutcomeKind, std::int64_t> failures;
+    double seconds = 0;
+    double device_busy_seconds = 0;  ///< spent launching, validating and timing
+    bool interrupted = false;        ///< asked to stop before it was done
+    std::vector<std::string> warnings;
+};
+
+/// What a session works with; all outlive it.
+struct TuneEnvironment {
+    Device& device;
+    Compiler& compiler;
+    Database* database = nullptr;  ///< null: nothing is kept (with a warning)
+    const std::vector<SearchSpace>& spaces;
+    int compile_threads = 0;  ///< 0: one per processor
+};
+
+/// Tunes one problem: the file to read first. Every trial is stored as soon as it is known, so that a stop (or a crash)
+/// keeps all trials measured so far. Throws Error(bad_input) when the problem is invalid or no family takes it.
+[[nodiscard]] TuneResult tune(const TuneRequest& request, const TuneEnvironment& environment,
+                              const std::function<void(const TuneProgress&)>& progress, std::stop_token stop);
+
+}  // namespace tconv
