@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "config.hpp"
 #include "device_info.hpp"
 #include "problem.hpp"
 
@@ -41,6 +42,8 @@ struct Launch {
 
 /// Everything needed to run a tuned kernel besides its binary. The runtime replays it and knows no kernel family.
 struct LaunchPlan {
+    std::string source_file;                     ///< template that the binary was made from: "direct.cu"
+    Config constants;                            ///< derived quantities that its prelude holds besides the config
     std::vector<Launch> launches;                ///< in order
     std::int64_t workspace_bytes = 0;            ///< fixed part
     std::int64_t workspace_bytes_per_batch = 0;  ///< added for each batch entry

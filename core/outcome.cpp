@@ -1,0 +1,42 @@
+#include "core/outcome.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <utility>
+
+#include "core/error.hpp"
+
+namespace tconv {
+namespace {
+
+constexpr std::array<std::pair<OutcomeKind, std::string_view>, 10> k_names{{
+    {OutcomeKind::valid, "valid"},
+    {OutcomeKind::compile_error, "compile_error"},
+    {OutcomeKind::resource_error, "resource_error"},
+    {OutcomeKind::launch_error, "launch_error"},
+    {OutcomeKind::wrong_result, "wrong_result"},
+    {OutcomeKind::not_finite, "not_finite"},
+    {OutcomeKind::out_of_bounds, "out_of_bounds"},
+    {OutcomeKind::nondeterministic, "nondeterministic"},
+    {OutcomeKind::timeout, "timeout"},
+    {OutcomeKind::crashed, "crashed"},
+}};
+
+}  // namespace
+
+std::string_view to_string(OutcomeKind kind) {
+    for (const auto& [value, name] : k_names) {
+        if (value == kind) return name;
+    }
+    return "?";
+}
+
+OutcomeKind parse_outcome_kind(std::string_view text) {
+    for (const auto& [value, name] : k_names) {
+        if (name == text) return value;
+    }
+    throw Error(ErrorKind::bad_input, fmt::format("outcome ({}) is none that this version knows", text));
+}
+
+}  // namespace tconv

@@ -1,0 +1,255 @@
+// What every kernel source shares. Everything that only NVIDIA's compiler understands (inline PTX, read-only loads,
+// dynamic shared memory) is here behind a few names, each with a twin for the emulator (TCONV_EMULATOR). No includes, so
+// that a kernel is one self-contained text.
+#ifndef TCONV_CUH
+#define TCONV_CUH
+
+namespace tconv {
+
+using i32 = int;
+using u32 = unsigned int;
+using i64 = long long;
+using u64 = unsigned long long;
+using u8 = unsigned char;
+using u16 = unsigned short;
+
+static_assert(sizeof(i32) == 4 && sizeof(u32) == 4, "32-bit integers");
+static_assert(sizeof(i64) == 8 && sizeof(u64) == 8, "64-bit integers");
+static_assert(sizeof(u8) == 1 && sizeof(u16) == 2, "8- and 16-bit integers");
+
+/// N floats that are read and written in one access of 4 * N bytes.
+template <int N>
+struct alignas(4 * N) Floats {
+    static_assert(N == 1 || N == 2 || N == 4, "a vector access has 4, 8 or 16 bytes");
+    float v[N];
+};
+
+/// Half precision and bfloat16 as their bits; arithmetic is done in float or double.
+struct f16 {
+    u16 bits;
+};
+struct bf16 {
+    u16 bits;
+};
+
+#ifdef TCONV_EMULATOR
+
+/// The block's dynamic shared memory, aligned to 128 bytes.
+template <class T>
+__device__ __forceinline__ T* dynamic_shared() {
+    return static_cast<T*>(tconv_emulator::dynamic_shared());
+}
+
+/// Loads through the read-only cache: for memory that nothing writes during the kernel.
+template <class T>
+__device__ __forceinline__ T load_readonly(const T* address) {
+    return *address;
+}
+
+/// One access of 4 * N bytes; the address must be a multiple of that.
+template <int N>
+__device__ __forceinline__ Floats<N> load(const float* address, int line = __builtin_LINE()) {
+    tconv_emulator::check_alignment(address, 4 * N, "vector load", line);
+    Floats<N> value;
+    __builtin_memcpy(&value, address, sizeof value);
+    return value;
+}
+
+/// The same through the read-only cache.
+template <int N>
+__device__ __forceinline__ Floats<N> load_readonly(const float* address, int line = __builtin_LINE()) {
+    return load<N>(address, line);
+}
+
+template <int N>
+__device__ __forceinline__ void store(float* address, Floats<N> value, int line = __builtin_LINE()) {
+    tconv_emulator::check_alignment(address, 4 * N, "vector store", line);
+    __builtin_memcpy(address, &value, sizeof value);
+}
+
+/// Starts a copy of BYTES bytes from global to shared memory, both addresses multiples of BYTES. Where `valid` is false
+/// it writes zeros and does not read the global address. The bytes are there after copy_async_wait.
+template <int BYTES>
+__device__ __forceinline__ void copy_async(void* shared, const void* global, bool valid, int line = __builtin_LINE()) {
+    static_assert(BYTES == 4 || BYTES == 8 || BYTES == 16, "an asynchronous copy has 4, 8 or 16 bytes");
+    tconv_emulator::check_alignment(shared, BYTES, "destination of an asynchronous copy", line);
+    if (valid) tconv_emulator::check_alignment(global, BYTES, "source of an asynchronous copy", line);
+    tconv_emulator::copy_async(shared, valid ? global : nullptr, BYTES);
+}
+
+/// Closes this thread's group of copies started so far.
+__device__ __forceinline__ void copy_async_commit() {
+    tconv_emulator::copy_async_commit();
+}
+
+/// Waits until at most GROUPS of this thread's most recent groups are pending. Other threads see the data after a
+/// barrier that follows.
+template <int GROUPS>
+__device__ __forceinline__ void copy_async_wait() {
+    tconv_emulator::copy_async_wait(GROUPS);
+}
+
+__device__ __forceinline__ float to_float(f16 value) {
+    const u32 sign = static_cast<u32>(value.bits >> 15) << 31;
+    const u32 exponent = value.bits >> 10 & 31u;
+    const u32 fraction = value.bits & 1023u;
+    if (exponent == 31) return __uint_as_float(sign | 0x7f800000u | fraction << 13);
+    if (exponent != 0) return __uint_as_float(sign | (exponent + 112u) << 23 | fraction << 13);
+    const float magnitude = static_cast<float>(fraction) * 0x1p-24f;
+    return sign != 0 ? -magnitude : magnitude;
+}
+
+#else
+
+template <class T>
+__device__ __forceinline__ T* dynamic_shared() {
+    extern __shared__ __align__(128) unsigned char tconv_dynamic_shared[];
+    return reinterpret_cast<T*>(tconv_dynamic_shared);
+}
+
+template <class T>
+__device__ __forceinline__ T load_readonly(const T* address) {
+    return __ldg(address);
+}
+template <>
+__device__ __forceinline__ f16 load_readonly<f16>(const f16* address) {
+    return f16{__ldg(&address->bits)};
+}
+template <>
+__device__ __forceinline__ bf16 load_readonly<bf16>(const bf16* address) {
+    return bf16{__ldg(&address->bits)};
+}
+
+template <int N>
+__device__ __forceinline__ Floats<N> load(const float* address) {
+    if constexpr (N == 4) {
+        const float4 value = *reinterpret_cast<const float4*>(address);
+        return {{value.x, value.y, value.z, value.w}};
+    } else if constexpr (N == 2) {
+        const float2 value = *reinterpret_cast<const float2*>(address);
+        return {{value.x, value.y}};
+    } else {
+        return {{*address}};
+    }
+}
+
+template <int N>
+__device__ __forceinline__ Floats<N> load_readonly(const float* address) {
+    if constexpr (N == 4) {
+        const float4 value = __ldg(reinterpret_cast<const float4*>(address));
+        return {{value.x, value.y, value.z, value.w}};
+    } else if constexpr (N == 2) {
+        const float2 value = __ldg(reinterpret_cast<const float2*>(address));
+        return {{value.x, value.y}};
+    } else {
+        return {{__ldg(address)}};
+    }
+}
+
+template <int N>
+__device__ __forceinline__ void store(float* address, Floats<N> value) {
+    if constexpr (N == 4) {
+        *reinterpret_cast<float4*>(address) = make_float4(value.v[0], value.v[1], value.v[2], value.v[3]);
+    } else if constexpr (N == 2) {
+        *reinterpret_cast<float2*>(address) = make_float2(value.v[0], value.v[1]);
+    } else {
+        *address = value.v[0];
+    }
+}
+
+template <int BYTES>
+__device__ __forceinline__ void copy_async(void* shared, const void* global, bool valid) {
+    static_assert(BYTES == 4 || BYTES == 8 || BYTES == 16, "an asynchronous copy has 4, 8 or 16 bytes");
+    const u32 destination = static_cast<u32>(__cvta_generic_to_shared(shared));
+    const u32 source_bytes = valid ? BYTES : 0;
+    if constexpr (BYTES == 16) {
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(destination), "l"(global), "r"(source_bytes)
+                     : "memory");
+    } else {
+        asm volatile("cp.async.ca.shared.global [%0], [%1], %3, %2;" ::"r"(destination), "l"(global), "r"(source_bytes),
+                     "n"(BYTES)
+                     : "memory");
+    }
+}
+
+__device__ __forceinline__ void copy_async_commit() {
+    asm volatile("cp.async.commit_group;" ::: "memory");
+}
+
+template <int GROUPS>
+__device__ __forceinline__ void copy_async_wait() {
+    asm volatile("cp.async.wait_group %0;" ::"n"(GROUPS) : "memory");
+}
+
+__device__ __forceinline__ float to_float(f16 value) {
+    float result;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(result) : "h"(value.bits));
+    return result;
+}
+
+#endif
+
+__device__ __forceinline__ float to_float(float value) {
+    return value;
+}
+__device__ __forceinline__ float to_float(bf16 value) {
+    return __uint_as_float(static_cast<u32>(value.bits) << 16);
+}
+
+/// Exact: every value of the three types is a double.
+__device__ __forceinline__ double to_double(float value) {
+    return static_cast<double>(value);
+}
+__device__ __forceinline__ double to_double(f16 value) {
+    return static_cast<double>(to_float(value));
+}
+__device__ __forceinline__ double to_double(bf16 value) {
+    return static_cast<double>(to_float(value));
+}
+
+/// Bits of `value` rounded once, to nearest even, to a format of 1 + EXPONENT + FRACTION = 16 bits. In integers, so that
+/// no step by way of float rounds a second time and both machines agree bit for bit.
+template <int EXPONENT, int FRACTION>
+__device__ __forceinline__ u16 round_to_16_bits(double value) {
+    constexpr int bias = (1 << (EXPONENT - 1)) - 1;
+    constexpr u32 infinity = ((1u << EXPONENT) - 1u) << FRACTION;
+    const u64 bits = static_cast<u64>(__double_as_longlong(value));
+    const u32 sign = static_cast<u32>(bits >> 63) << 15;
+    const int exponent = static_cast<int>(bits >> 52 & 2047u);
+    const u64 fraction = bits & ((1ull << 52) - 1);
+    if (exponent == 2047) {
+        const u32 quiet = 1u << (FRACTION - 1) | static_cast<u32>(fraction >> (52 - FRACTION));
+        return static_cast<u16>(sign | infinity | (fraction != 0 ? quiet : 0u));
+    }
+    const int rebiased = exponent - 1023 + bias;
+    const int shift = 52 - FRACTION + (rebiased < 1 ? 1 - rebiased : 0);
+    if (exponent == 0 || shift > 53) return static_cast<u16>(sign);
+    const u64 significand = fraction | 1ull << 52;
+    const u64 rest = significand & ((1ull << shift) - 1);
+    const u64 half = 1ull << (shift - 1);
+    u64 rounded = significand >> shift;
+    if (rest > half || (rest == half && (rounded & 1) != 0)) ++rounded;
+    // A normal number's leading one counts as one exponent step, so a carry out of the fraction needs no care.
+    if (rebiased > 1) rounded += static_cast<u64>(rebiased - 1) << FRACTION;
+    return static_cast<u16>(sign | (rounded < infinity ? static_cast<u32>(rounded) : infinity));
+}
+
+/// The nearest value of T, ties to even, rounded once.
+template <class T>
+__device__ T from_double(double value);
+template <>
+__device__ __forceinline__ float from_double<float>(double value) {
+    return static_cast<float>(value);
+}
+template <>
+__device__ __forceinline__ f16 from_double<f16>(double value) {
+    return f16{round_to_16_bits<5, 10>(value)};
+}
+template <>
+__device__ __forceinline__ bf16 from_double<bf16>(double value) {
+    return bf16{round_to_16_bits<8, 7>(value)};
+}
+
+}  // namespace tconv
+
+#endif

@@ -1,0 +1,212 @@
+#include "tuner/search_space_binding.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/error.hpp"
+#include "tuner/names.hpp"
+
+namespace tconv {
+namespace {
+
+std::map<std::string, double> given_values(const Problem& problem, const DeviceInfo& device) {
+    std::map<std::string, double> result;
+    for (const NamedValues& values : {word_values(), problem_values(problem), device_values(device)}) {
+        for (const auto& [name, value] : values)
+            result[name] = static_cast<double>(value);
+    }
+    return result;
+}
+
+}  // namespace
+
+std::string describe(const Rule& rule) {
+    return rule.because.empty() ? fmt::format("it breaks the rule \"{}\"", rule.formula.text) : rule.because;
+}
+
+Binding::Binding(const SpaceDefinition& space, const Schedule& schedule, const Problem& problem,
+                 const DeviceInfo& device)
+    : space_(space),
+      schedule_(schedule),
+      problem_(problem),
+      device_(device),
+      constants_(given_values(problem, device)),
+      parameter_values_(space.parameters.size()),
+      derived_values_(space.derived.size()) {
+    for (const Rule& rule : space.applies) {
+        if (truth(compile(rule.formula))) continue;
+        refusal_ = describe(rule);
+        return;
+    }
+    for (std::size_t i = 0; i < space.parameters.size(); ++i) {
+        variables_[space.parameters[i].name] = &parameter_values_[i];
+        config_[space.parameters[i].name] = 0;
+    }
+    for (const Parameter& parameter : space.parameters)
+        in_config_.push_back(&config_[parameter.name]);
+    for (std::size_t i = 0; i < space.derived.size(); ++i)
+        variables_[space.derived[i].name] = &derived_values_[i];
+    for (const DerivedQuantity& derived : space.derived)
+        derived_.push_back(compile(derived.value));
+    for (const Rule& rule : space.constraints)
+        constraints_.push_back(compile(rule.formula));
+    for (const LaunchDefinition& definition : space.launches)
+        launches_.push_back(compile(definition));
+    workspace_ = compile(space.workspace_bytes);
+    workspace_per_batch_ = compile(space.workspace_bytes_per_batch);
+}
+
+Binding::Bound Binding::compile(const Formula& formula) const {
+    for (const std::string& name : formula.names) {
+        const auto given = constants_.find(name);
+        if (given != constants_.end() && given->second > static_cast<double>(k_largest_exact_integer)) {
+            fail_at(space_.file, formula.line, fmt::format("{} is {}, which is beyond 2^53", name, given->second));
+        }
+    }
+    try {
+        return {&formula, Expression(formula.text, constants_, variables_)};
+    } catch (const Error& error) {
+        fail_at(space_.file, formula.line, error.what());
+    }
+}
+
+Binding::BoundLaunch Binding::compile(const LaunchDefinition& launch) const {
+    BoundLaunch result{{}, {}, compile(launch.shared_bytes), {}};
+    for (const Formula& formula : launch.grid)
+        result.grid.push_back(compile(formula));
+    for (const Formula& formula : launch.block)
+        result.block.push_back(compile(formula));
+    for (const ArgumentDefinition& argument : launch.arguments) {
+        BoundArgument bound;
+        if (argument.offset) bound.offset = compile(*argument.offset);
+        for (const Formula& formula : argument.values)
+            bound.values.push_back(compile(formula));
+        result.arguments.push_back(std::move(bound));
+    }
+    return result;
+}
+
+std::int64_t Binding::integer(const Bound& bound) const {
+    try {
+        return bound.expression.integer();
+    } catch (const Error& error) {
+        fail_at(space_.file, bound.formula->line, error.what());
+    }
+}
+
+std::int64_t Binding::integer_from(const Bound& bound, std::int64_t least, const std::string& what) const {
+    const std::int64_t value = integer(bound);
+    if (value < least) {
+        fail_at(space_.file, bound.formula->line,
+                fmt::format("{} \"{}\" is {}, but must be at least {}", what, bound.formula->text, value, least));
+    }
+    return value;
+}
+
+bool Binding::truth(const Bound& bound) const {
+    try {
+        return bound.expression.truth();
+    } catch (const Error& error) {
+        fail_at(space_.file, bound.formula->line, error.what());
+    }
+}
+
+// The first broken constraint of a level, or null.
+const Rule* Binding::evaluate_level(std::size_t level) {
+    for (const ScheduleStep& step : schedule_[level]) {
+        if (!step.is_constraint) {
+            derived_values_[step.index] = static_cast<double>(integer(derived_[step.index]));
+        } else if (!truth(constraints_[step.index])) {
+            return &space_.constraints[step.index];
+        }
+    }
+    return nullptr;
+}
+
+bool Binding::descend(std::size_t level, const std::function<bool(const Config&)>& visit) {
+    if (level == space_.parameters.size()) return visit(config_);
+    for (const std::int64_t value : space_.parameters[level].values) {
+        if (nodes_left_-- <= 0) return false;
+        parameter_values_[level] = static_cast<double>(value);
+        *in_config_[level] = value;
+        if (evaluate_level(level + 1) != nullptr) continue;
+        if (!descend(level + 1, visit)) return false;
+    }
+    return true;
+}
+
+void Binding::walk(const std::function<bool(const Config&)>& visit, std::int64_t node_limit) {
+    nodes_left_ = node_limit;
+    if (!refusal_.empty() || evaluate_level(0) != nullptr) return;
+    (void)descend(0, visit);
+}
+
+std::string Binding::bind(const Config& config) {
+    if (!refusal_.empty()) return refusal_;
+    for (std::size_t i = 0; i < space_.parameters.size(); ++i) {
+        const Parameter& parameter = space_.parameters[i];
+        const auto entry = config.find(parameter.name);
+        if (entry == config.end()) return fmt::format("it lacks the parameter {}", parameter.name);
+        if (std::find(parameter.values.begin(), parameter.values.end(), entry->second) == parameter.values.end()) {
+            return fmt::format("{} is {}, which is not one of {}", parameter.name, entry->second,
+                               fmt::join(parameter.values, ", "));
+        }
+        parameter_values_[i] = static_cast<double>(entry->second);
+    }
+    if (config.size() != space_.parameters.size()) {
+        const auto stranger = std::find_if(config.begin(), config.end(),
+                                           [&](const auto& entry) { return !config_.contains(entry.first); });
+        return fmt::format("{} is no parameter of {}", stranger->first, space_.family);
+    }
+    for (std::size_t level = 0; level < schedule_.size(); ++level) {
+        if (const Rule* broken = evaluate_level(level)) return describe(*broken);
+    }
+    return {};
+}
+
+Launch Binding::launch(std::size_t index) const {
+    const LaunchDefinition& definition = space_.launches[index];
+    const BoundLaunch& bound = launches_[index];
+    Launch result;
+    result.kernel = definition.kernel;
+    result.batch_axis = definition.batch_axis;
+    for (std::size_t axis = 0; axis < 3; ++axis) {
+        result.grid[axis] = integer_from(bound.grid[axis], 1, "the grid extent");
+        result.block[axis] = integer_from(bound.block[axis], 1, "the block extent");
+    }
+    result.shared_bytes = integer_from(bound.shared_bytes, 0, "shared_bytes");
+    for (std::size_t i = 0; i < definition.arguments.size(); ++i) {
+        Argument argument;
+        argument.kind = definition.arguments[i].kind;
+        if (bound.arguments[i].offset) {
+            argument.offset = integer_from(*bound.arguments[i].offset, 0, "the workspace offset");
+        }
+        for (const Bound& value : bound.arguments[i].values)
+            argument.values.push_back(integer(value));
+        result.arguments.push_back(std::move(argument));
+    }
+    return result;
+}
+
+LaunchPlan Binding::plan() {
+    LaunchPlan plan;
+    plan.source_file = space_.template_file;
+    plan.constants = constants();
+    for (std::size_t i = 0; i < launches_.size(); ++i)
+        plan.launches.push_back(launch(i));
+    plan.workspace_bytes = integer_from(*workspace_, 0, "workspace_bytes");
+    plan.workspace_bytes_per_batch = integer_from(*workspace_per_batch_, 0, "workspace_bytes_per_batch");
+    return plan;
+}
+
+Config Binding::constants() const {
+    Config result;
+    for (std::size_t i = 0; i < space_.derived.size(); ++i) {
+        if (!space_.derived[i].constant) continue;
+        result[space_.derived[i].name] = static_cast<std::int64_t>(derived_values_[i]);
+    }
+    return result;
+}
+
+}  // namespace tconv

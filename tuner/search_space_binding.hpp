@@ -1,0 +1,88 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tuner/expression.hpp"
+#include "tuner/space_definition.hpp"
+
+namespace tconv {
+
+/// A search space with its expressions compiled for one problem and device. Holds the values of one config at a time.
+class Binding {
+public:
+    /// `space` and `schedule` outlive the object.
+    Binding(const SpaceDefinition& space, const Schedule& schedule, const Problem& problem, const DeviceInfo& device);
+    Binding(const Binding&) = delete;
+    Binding& operator=(const Binding&) = delete;
+
+    [[nodiscard]] bool is_for(const Problem& problem, const DeviceInfo& device) const {
+        return problem_ == problem && device_ == device;
+    }
+
+    /// First rule of `applies` that fails, in words; empty when the family applies.
+    [[nodiscard]] const std::string& refusal() const { return refusal_; }
+
+    /// Visits valid configs in order until `visit` returns false or `node_limit` values were assigned on the way.
+    void walk(const std::function<bool(const Config&)>& visit, std::int64_t node_limit);
+
+    /// Binds every parameter to the config's value. Returns the first rule that it breaks, in words; empty when valid.
+    [[nodiscard]] std::string bind(const Config& config);
+
+    /// Of the config bound last.
+    [[nodiscard]] LaunchPlan plan();
+    [[nodiscard]] Config constants() const;
+
+private:
+    struct Bound {
+        const Formula* formula;
+        Expression expression;
+    };
+    struct BoundArgument {
+        std::optional<Bound> offset;
+        std::vector<Bound> values;
+    };
+    struct BoundLaunch {
+        std::vector<Bound> grid;
+        std::vector<Bound> block;
+        Bound shared_bytes;
+        std::vector<BoundArgument> arguments;
+    };
+
+    [[nodiscard]] Bound compile(const Formula& formula) const;
+    [[nodiscard]] BoundLaunch compile(const LaunchDefinition& launch) const;
+    [[nodiscard]] std::int64_t integer(const Bound& bound) const;
+    [[nodiscard]] std::int64_t integer_from(const Bound& bound, std::int64_t least, const std::string& what) const;
+    [[nodiscard]] bool truth(const Bound& bound) const;
+    [[nodiscard]] const Rule* evaluate_level(std::size_t level);
+    [[nodiscard]] bool descend(std::size_t level, const std::function<bool(const Config&)>& visit);
+    [[nodiscard]] Launch launch(std::size_t index) const;
+
+    const SpaceDefinition& space_;
+    const Schedule& schedule_;
+    Problem problem_;
+    DeviceInfo device_;
+    std::string refusal_;
+
+    std::map<std::string, double> constants_;   // given names
+    std::map<std::string, double*> variables_;  // parameters and derived quantities
+    std::vector<double> parameter_values_;
+    std::vector<double> derived_values_;
+    std::vector<Bound> derived_;
+    std::vector<Bound> constraints_;
+    std::vector<BoundLaunch> launches_;
+    std::optional<Bound> workspace_;
+    std::optional<Bound> workspace_per_batch_;
+
+    Config config_;                         // the config of the walk
+    std::vector<std::int64_t*> in_config_;  // its values in the order of the parameters
+    std::int64_t nodes_left_ = 0;
+};
+
+/// A broken rule in words: its reason, else the rule itself.
+[[nodiscard]] std::string describe(const Rule& rule);
+
+}  // namespace tconv

@@ -1,0 +1,89 @@
+#pragma once
+
+#include <array>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/config.hpp"
+#include "core/launch_plan.hpp"
+#include "tuner/search_space.hpp"
+
+namespace tconv {
+
+/// An expression as written in a file.
+struct Formula {
+    std::string text;
+    int line = 0;
+    std::vector<std::string> names;  ///< that the text uses
+};
+
+/// A rule over names; `because` is empty where the file gives no reason.
+struct Rule {
+    Formula formula;
+    std::string because;
+};
+
+struct DerivedQuantity {
+    std::string name;
+    Formula value;
+    bool constant = false;  ///< handed to the kernel's prelude
+};
+
+struct ArgumentDefinition {
+    ArgumentKind kind = ArgumentKind::input;
+    std::optional<Formula> offset;  ///< workspace only
+    std::vector<Formula> values;    ///< values only
+};
+
+struct LaunchDefinition {
+    std::string kernel;
+    std::array<Formula, 3> grid;
+    std::array<Formula, 3> block;
+    int batch_axis = -1;
+    Formula shared_bytes;
+    std::vector<ArgumentDefinition> arguments;
+};
+
+struct DefaultConfig {
+    Config config;
+    int line = 0;
+};
+
+/// One search space file, as read.
+struct SpaceDefinition {
+    std::string file;
+    std::string family;
+    int family_line = 0;
+    std::string template_file;
+    std::string description;
+    std::vector<Rule> applies;
+    std::vector<Parameter> parameters;
+    std::vector<DerivedQuantity> derived;
+    std::vector<Rule> constraints;
+    std::vector<LaunchDefinition> launches;
+    Formula workspace_bytes;
+    Formula workspace_bytes_per_batch;
+    std::vector<DefaultConfig> defaults;
+};
+
+/// Reads a file's keys and values, and the names that each expression uses. Throws Error(bad_input) as "FILE:LINE:
+/// sentence" for whatever can be told without knowing what the names mean.
+[[nodiscard]] SpaceDefinition read_space_definition(const std::string& text, const std::string& file);
+
+/// What to evaluate once the first n parameters have values (n = the index here): indices into the definition.
+struct ScheduleStep {
+    bool is_constraint = false;  ///< else a derived quantity
+    std::size_t index = 0;
+};
+using Schedule = std::vector<std::vector<ScheduleStep>>;
+
+/// Checks what the names mean (unknown names, circles, faulty defaults) and orders constraints and derived quantities.
+/// Throws Error(bad_input) as "FILE:LINE: sentence".
+[[nodiscard]] Schedule schedule_space(const SpaceDefinition& space);
+
+/// Throws Error(bad_input): "FILE:LINE: sentence".
+[[noreturn]] void fail_at(const std::string& file, int line, const std::string& sentence);
+
+}  // namespace tconv
