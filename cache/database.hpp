@@ -104,6 +104,9 @@ public:
     /// written is left alone.
     void note_request(const DeviceInfo& device, const Problem& problem, double tolerance) noexcept;
 
+    /// One sentence for each damaged row that was passed over since the last call (the first few of them).
+    [[nodiscard]] std::vector<std::string> take_warnings();
+
 private:
     struct Impl;
     std::unique_ptr<Impl> impl_;

@@ -25,6 +25,7 @@ constexpr std::array<std::pair<ArgumentKind, const char*>, 7> k_argument_names{{
 
 constexpr std::int64_t k_max_grid_x = 2147483647;
 constexpr std::int64_t k_max_grid_yz = 65535;
+constexpr std::size_t k_max_arguments = 64;
 constexpr std::size_t k_max_values = 256;  // a kernel takes 4 KiB of arguments at most; this is half of that
 
 [[noreturn]] void reject(const std::string& sentence) {
@@ -100,7 +101,9 @@ void check_geometry(const Launch& launch, std::int64_t batch, const DeviceInfo& 
 
 void check_arguments(const Launch& launch, std::int64_t workspace) {
     if (launch.kernel.empty()) reject("a launch of the plan names no kernel");
-    if (launch.arguments.empty()) reject(fmt::format("{} has no arguments", launch.kernel));
+    if (launch.arguments.empty() || launch.arguments.size() > k_max_arguments) {
+        reject(fmt::format("{} ({} arguments) must take 1 to {}", launch.kernel, launch.arguments.size(), k_max_arguments));
+    }
     for (const Argument& argument : launch.arguments) {
         if (argument.kind == ArgumentKind::workspace && (argument.offset < 0 || argument.offset >= workspace)) {
             reject(fmt::format("workspace offset of {} ({}) must lie within the workspace ({} bytes)", launch.kernel,

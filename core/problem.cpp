@@ -106,6 +106,9 @@ void validate(const Problem& p) {
     if (p.spatial_axes < 1 || p.spatial_axes > 3)
         reject(fmt::format("spatial_axes ({}) must be 1, 2 or 3", p.spatial_axes));
     require_at_least("batch", p.batch, 0);
+    if (p.batch > std::numeric_limits<std::int32_t>::max()) {
+        reject(fmt::format("batch ({}) must be at most {}", p.batch, std::numeric_limits<std::int32_t>::max()));
+    }
     require_at_least("in_channels", p.in_channels, 1);
     require_at_least("out_channels", p.out_channels, 1);
     require_at_least("groups", p.groups, 1);

@@ -1,6 +1,6 @@
 // What every kernel source shares. Everything that only NVIDIA's compiler understands (inline PTX, read-only loads,
-// dynamic shared memory) is here behind a few names, each with a twin for the emulator (TCONV_EMULATOR). No includes, so
-// that a kernel is one self-contained text.
+// dynamic shared memory) is here behind a few names, each with a twin for the emulator (TCONV_EMULATOR). No includes,
+// so that a kernel is one self-contained text.
 #ifndef TCONV_CUH
 #define TCONV_CUH
 
@@ -207,8 +207,8 @@ __device__ __forceinline__ double to_double(bf16 value) {
     return static_cast<double>(to_float(value));
 }
 
-/// Bits of `value` rounded once, to nearest even, to a format of 1 + EXPONENT + FRACTION = 16 bits. In integers, so that
-/// no step by way of float rounds a second time and both machines agree bit for bit.
+/// Bits of `value` rounded once, to nearest even, to a format of 1 + EXPONENT + FRACTION = 16 bits. In integers, so
+/// that no step by way of float rounds a second time and both machines agree bit for bit.
 template <int EXPONENT, int FRACTION>
 __device__ __forceinline__ u16 round_to_16_bits(double value) {
     constexpr int bias = (1 << (EXPONENT - 1)) - 1;

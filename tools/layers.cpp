@@ -21,8 +21,8 @@
 namespace tconv {
 namespace {
 
-constexpr std::array<const char*, 12> k_keys{"name",   "from",    "n",              "c_in",     "c_out",  "input", "kernel",
-                                             "stride", "padding", "output_padding", "dilation", "groups"};
+constexpr std::array<const char*, 12> k_keys{"name",   "from",   "n",       "c_in",           "c_out",    "input",
+                                             "kernel", "stride", "padding", "output_padding", "dilation", "groups"};
 
 /// Names reach file names, flags and tables: letters, digits, and _ - . + only.
 bool is_name(const std::string& text) {
@@ -50,7 +50,8 @@ public:
         }
         const YAML::Node root = documents.empty() ? YAML::Node() : documents.front();
         if (documents.size() > 1) reject(documents[1], "the file must be one document");
-        if (!root.IsMap() || root.size() == 0) reject(root, "the file must be a map from group names to lists of layers");
+        if (!root.IsMap() || root.size() == 0)
+            reject(root, "the file must be a map from group names to lists of layers");
         for (const auto& entry : root)
             read_group(entry.first, entry.second);
         return std::move(layers_);
@@ -90,8 +91,8 @@ private:
         for (const auto& entry : layer) {
             const std::string key = entry.first.IsScalar() ? entry.first.Scalar() : "";
             if (key != "bias" && std::find(k_keys.begin(), k_keys.end(), key) == k_keys.end()) {
-                reject(entry.first, fmt::format("unknown key ({}): a layer has {}, bias", shown(key),
-                                                fmt::join(k_keys, ", ")));
+                reject(entry.first,
+                       fmt::format("unknown key ({}): a layer has {}, bias", shown(key), fmt::join(k_keys, ", ")));
             }
             if (!fields.emplace(key, entry.second).second) reject(entry.first, fmt::format("key {} stands twice", key));
         }
@@ -230,9 +231,8 @@ std::vector<Layer> pick_layers(const std::vector<Layer>& layers, std::string_vie
         rest.remove_prefix(end + 1);
     }
     std::vector<Layer> picked;
-    std::copy_if(layers.begin(), layers.end(), std::back_inserter(picked), [&](const Layer& layer) {
-        return wanted.count(layer.name) != 0 || wanted.count(layer.group) != 0;
-    });
+    std::copy_if(layers.begin(), layers.end(), std::back_inserter(picked),
+                 [&](const Layer& layer) { return wanted.count(layer.name) != 0 || wanted.count(layer.group) != 0; });
     return picked;
 }
 

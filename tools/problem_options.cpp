@@ -56,9 +56,9 @@ void require_matching_channels(const Problem& p, const std::vector<std::int64_t>
     const bool swapped = p.groups == 1 && weight[1] == p.in_channels;
     if (swapped) expected[1] = weight[0];
     expected[0] = p.in_channels;
-    reject(
-        fmt::format("--weight ({}) must be c_in x c_out/groups x kernel with c_in = {} as in --input: expected shape {}",
-                    shown(text), p.in_channels, fmt::join(expected, "x")));
+    reject(fmt::format(
+        "--weight ({}) must be c_in x c_out/groups x kernel with c_in = {} as in --input: expected shape {}",
+        shown(text), p.in_channels, fmt::join(expected, "x")));
 }
 
 }  // namespace

@@ -49,7 +49,7 @@ std::string stage_words(const TuneProgress& p) {
 
 std::string speed_up(const TuneProgress& p) {
     if (!p.best_milliseconds || !p.reference_milliseconds || !(*p.best_milliseconds > 0)) return "";
-    return format_factor(*p.reference_milliseconds / *p.best_milliseconds) + " ref";
+    return format_factor(*p.reference_milliseconds / *p.best_milliseconds);
 }
 
 /// How much of a line is shown: each level drops what the one above still has.
@@ -72,7 +72,8 @@ std::string short_failures(const TuneProgress& p, bool kinds) {
 std::string line_at(const TuneProgress& p, const std::string& label, const std::string& bar_text, int level) {
     std::string best;
     if (p.best_milliseconds) best = "best " + format_milliseconds(*p.best_milliseconds);
-    if (const std::string factor = speed_up(p); level >= with_speed_up && !factor.empty()) best += " (" + factor + ")";
+    if (const std::string factor = speed_up(p); level >= with_speed_up && !factor.empty())
+        best += " (" + factor + " ref)";
     const double left = seconds_left(p);
     const std::array<std::string, 6> parts{
         level >= with_label ? label : "",
@@ -138,8 +139,7 @@ std::string progress_bar_line(const TuneProgress& p, const std::string& label, c
     for (int level = with_failure_kinds; level >= with_bar; --level) {
         const int spare = room - static_cast<int>(display_width(line_at(p, label, "", level)));
         const int cells = std::min(spare - (style.unicode ? 2 : 4), k_largest_bar);
-        if (cells >= k_smallest_bar)
-            return line_at(p, label, bar(share_done(p), cells, style.unicode), level);
+        if (cells >= k_smallest_bar) return line_at(p, label, bar(share_done(p), cells, style.unicode), level);
     }
     return cut(line_at(p, label, "", bare), static_cast<std::size_t>(room));
 }
@@ -148,7 +148,7 @@ std::string progress_plain_line(const TuneProgress& p, const std::string& label)
     std::string line = label.empty() ? "" : label + ": ";
     line += stage_words(p) + (p.stage == "search" ? " trials" : "");
     if (p.best_milliseconds) line += ", best " + format_milliseconds(*p.best_milliseconds);
-    if (const std::string factor = speed_up(p); !factor.empty()) line += " (" + factor + ")";
+    if (const std::string factor = speed_up(p); !factor.empty()) line += " (" + factor + " reference)";
     if (const std::string failed = failures_by_kind(p.failures); !failed.empty()) line += ", failed: " + failed;
     if (const double left = seconds_left(p); left >= 0) line += ", " + format_clock(left) + " left";
     return line;

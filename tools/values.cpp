@@ -50,14 +50,10 @@ double take_unit(std::string_view& text) {
 
 std::int64_t parse_integer(std::string_view flag, std::string_view text) {
     std::int64_t value = 0;
-    switch (read(text, value)) {
-        case std::errc():
-            return value;
-        case std::errc::result_out_of_range:
-            reject(flag, text, "must fit in 64 bits");
-        default:
-            reject(flag, text, "must be a whole number");
-    }
+    const std::errc status = read(text, value);
+    if (status == std::errc::result_out_of_range) reject(flag, text, "must fit in 64 bits");
+    if (status != std::errc()) reject(flag, text, "must be a whole number");
+    return value;
 }
 
 std::int64_t parse_integer(std::string_view flag, std::string_view text, std::int64_t minimum, std::int64_t maximum) {
@@ -78,15 +74,10 @@ std::vector<std::int64_t> parse_integers(std::string_view flag, std::string_view
     for (std::string_view rest = text;;) {
         const std::size_t end = rest.find_first_of("x,");
         std::int64_t value = 0;
-        switch (read(rest.substr(0, end), value)) {
-            case std::errc():
-                values.push_back(value);
-                break;
-            case std::errc::result_out_of_range:
-                reject(flag, text, "must hold numbers that fit in 64 bits");
-            default:
-                reject(flag, text, "must be whole numbers separated by x, such as 8x48x96");
-        }
+        const std::errc status = read(rest.substr(0, end), value);
+        if (status == std::errc::result_out_of_range) reject(flag, text, "must hold numbers that fit in 64 bits");
+        if (status != std::errc()) reject(flag, text, "must be whole numbers separated by x, such as 2x1x2");
+        values.push_back(value);
         if (end == std::string_view::npos) return values;
         rest.remove_prefix(end + 1);
     }
@@ -98,13 +89,15 @@ double parse_duration(std::string_view flag, std::string_view text) {
     const std::optional<double> value = read_finite(number);
     if (!value) reject(flag, text, "must be a number with the unit s, m or ms, such as 60s");
     const double seconds = *value * unit;
-    if (!(seconds > 0) || seconds > k_longest_duration_seconds) reject(flag, text, "must be above 0 and at most 30 days");
+    if (!(seconds > 0) || seconds > k_longest_duration_seconds)
+        reject(flag, text, "must be above 0 and at most 30 days");
     return seconds;
 }
 
 double parse_tolerance(std::string_view flag, std::string_view text) {
     const std::optional<double> value = read_finite(text);
-    if (!value || !(*value > 0) || *value > 1) reject(flag, text, "must be a number above 0 and at most 1, such as 1e-4");
+    if (!value || !(*value > 0) || *value > 1)
+        reject(flag, text, "must be a number above 0 and at most 1, such as 1e-4");
     return *value;
 }
 

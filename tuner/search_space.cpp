@@ -150,6 +150,12 @@ void SearchSpace::enumerate(const Problem& problem, const DeviceInfo& device,
     BindingLoan(*impl_, problem, device)->walk(visit, std::numeric_limits<std::int64_t>::max());
 }
 
+std::optional<Config> SearchSpace::draw(const Problem& problem, const DeviceInfo& device,
+                                        const std::function<std::uint64_t(std::uint64_t)>& below,
+                                        const std::function<bool(const Config&)>& accept) const {
+    return BindingLoan(*impl_, problem, device)->draw(below, accept);
+}
+
 std::string SearchSpace::violation(const Problem& problem, const DeviceInfo& device, const Config& config) const {
     return BindingLoan(*impl_, problem, device)->bind(config);
 }

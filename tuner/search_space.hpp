@@ -47,6 +47,14 @@ public:
     void enumerate(const Problem& problem, const DeviceInfo& device,
                    const std::function<bool(const Config&)>& visit) const;
 
+    /// A valid config drawn at random that `accept` takes; nothing when there is none. Values are drawn parameter by
+    /// parameter, backing out of branches that hold no such config, so it works on spaces too large to enumerate. It is
+    /// not uniform over the configs: each value of an early parameter is about as likely as the others. `below(n)` is a
+    /// draw from [0, n).
+    [[nodiscard]] std::optional<Config> draw(const Problem& problem, const DeviceInfo& device,
+                                             const std::function<std::uint64_t(std::uint64_t)>& below,
+                                             const std::function<bool(const Config&)>& accept) const;
+
     /// Empty when the config is valid; else the first rule that it breaks, in words.
     [[nodiscard]] std::string violation(const Problem& problem, const DeviceInfo& device, const Config& config) const;
 

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
+#include <utility>
 
 #include "core/error.hpp"
 #include "tuner/names.hpp"
@@ -124,14 +126,20 @@ const Rule* Binding::evaluate_level(std::size_t level) {
     return nullptr;
 }
 
+// Gives the parameter of this level a value; false when a constraint that is now testable fails.
+bool Binding::enter(std::size_t level, std::int64_t value) {
+    --nodes_left_;
+    parameter_values_[level] = static_cast<double>(value);
+    *in_config_[level] = value;
+    return evaluate_level(level + 1) == nullptr;
+}
+
+// False when the walk is to stop.
 bool Binding::descend(std::size_t level, const std::function<bool(const Config&)>& visit) {
     if (level == space_.parameters.size()) return visit(config_);
     for (const std::int64_t value : space_.parameters[level].values) {
-        if (nodes_left_-- <= 0) return false;
-        parameter_values_[level] = static_cast<double>(value);
-        *in_config_[level] = value;
-        if (evaluate_level(level + 1) != nullptr) continue;
-        if (!descend(level + 1, visit)) return false;
+        if (nodes_left_ <= 0) return false;
+        if (enter(level, value) && !descend(level + 1, visit)) return false;
     }
     return true;
 }
@@ -140,6 +148,35 @@ void Binding::walk(const std::function<bool(const Config&)>& visit, std::int64_t
     nodes_left_ = node_limit;
     if (!refusal_.empty() || evaluate_level(0) != nullptr) return;
     (void)descend(0, visit);
+}
+
+// True when config_ is accepted.
+bool Binding::descend_at_random(std::size_t level, const std::function<std::uint64_t(std::uint64_t)>& below,
+                                const std::function<bool(const Config&)>& accept) {
+    if (level == space_.parameters.size()) return accept(config_);
+    std::vector<std::int64_t> values = space_.parameters[level].values;
+    while (!values.empty() && nodes_left_ > 0) {
+        std::swap(values[below(values.size())], values.back());
+        const std::int64_t value = values.back();
+        values.pop_back();
+        if (enter(level, value) && descend_at_random(level + 1, below, accept)) return true;
+    }
+    return false;
+}
+
+// A branch that looks well may hold nothing but broken configs: better to start again at the top than to search all of
+// it. Only when that has failed often is the whole space searched.
+std::optional<Config> Binding::draw(const std::function<std::uint64_t(std::uint64_t)>& below,
+                                    const std::function<bool(const Config&)>& accept) {
+    constexpr int k_attempts = 100;
+    constexpr std::int64_t k_nodes = 2000;
+    if (!refusal_.empty() || evaluate_level(0) != nullptr) return std::nullopt;
+    for (int attempt = 0; attempt <= k_attempts; ++attempt) {
+        nodes_left_ = attempt < k_attempts ? k_nodes : std::numeric_limits<std::int64_t>::max();
+        if (descend_at_random(0, below, accept)) return config_;
+        if (nodes_left_ > 0) return std::nullopt;
+    }
+    return std::nullopt;
 }
 
 std::string Binding::bind(const Config& config) {

@@ -29,6 +29,10 @@ public:
     /// Visits valid configs in order until `visit` returns false or `node_limit` values were assigned on the way.
     void walk(const std::function<bool(const Config&)>& visit, std::int64_t node_limit);
 
+    /// See SearchSpace::draw.
+    [[nodiscard]] std::optional<Config> draw(const std::function<std::uint64_t(std::uint64_t)>& below,
+                                             const std::function<bool(const Config&)>& accept);
+
     /// Binds every parameter to the config's value. Returns the first rule that it breaks, in words; empty when valid.
     [[nodiscard]] std::string bind(const Config& config);
 
@@ -58,7 +62,10 @@ private:
     [[nodiscard]] std::int64_t integer_from(const Bound& bound, std::int64_t least, const std::string& what) const;
     [[nodiscard]] bool truth(const Bound& bound) const;
     [[nodiscard]] const Rule* evaluate_level(std::size_t level);
+    [[nodiscard]] bool enter(std::size_t level, std::int64_t value);
     [[nodiscard]] bool descend(std::size_t level, const std::function<bool(const Config&)>& visit);
+    [[nodiscard]] bool descend_at_random(std::size_t level, const std::function<std::uint64_t(std::uint64_t)>& below,
+                                         const std::function<bool(const Config&)>& accept);
     [[nodiscard]] Launch launch(std::size_t index) const;
 
     const SpaceDefinition& space_;

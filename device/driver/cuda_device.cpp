@@ -174,7 +174,8 @@ public:
         : context_(std::move(context)), info_(std::move(info)) {}
     ~CudaDevice() override {
         in_context_quietly(*context_, [&] {
-            for (CUevent event : events_) calls().event_destroy(event);
+            for (CUevent event : events_)
+                calls().event_destroy(event);
         });
     }
 
@@ -239,11 +240,12 @@ std::unique_ptr<Module> CudaDevice::load(const CompiledCode& code) {
     std::array<CUjit_option, 2> options{CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
     std::array<void*, 2> values{log.data(), reinterpret_cast<void*>(log.size() - 1)};
     CUmodule handle = nullptr;
-    const CUresult result = calls().module_load(&handle, code.code.c_str(), options.size(), options.data(), values.data());
+    const CUresult result =
+        calls().module_load(&handle, code.code.c_str(), options.size(), options.data(), values.data());
     if (result != CUDA_SUCCESS) {
         const std::string said(log.data());
-        throw Error(ErrorKind::device, fmt::format("cuModuleLoadDataEx: {}{}{}", error_text(result),
-                                                   said.empty() ? "" : ": ", said));
+        throw Error(ErrorKind::device,
+                    fmt::format("cuModuleLoadDataEx: {}{}{}", error_text(result), said.empty() ? "" : ": ", said));
     }
     return std::make_unique<CudaModule>(context_, handle);
 }

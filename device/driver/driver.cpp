@@ -28,7 +28,8 @@ DriverStatus driver_status() {
     status.version = cuda::version_text(library.version);
     try {
         const int count = device_count();
-        for (int ordinal = 0; ordinal < count; ++ordinal) status.devices.push_back(cuda::query_device(ordinal));
+        for (int ordinal = 0; ordinal < count; ++ordinal)
+            status.devices.push_back(cuda::query_device(ordinal));
         status.available = count > 0;
         if (count == 0) status.reason = "The CUDA driver lists no device.";
     } catch (const Error& error) {

@@ -77,8 +77,8 @@ void* driver_symbol(const char* name) {
     if (library.handle == nullptr) throw Error(ErrorKind::unavailable, library.reason);
     void* symbol = find_symbol(library.handle, name);
     if (symbol == nullptr) {
-        throw Error(ErrorKind::unavailable,
-                    fmt::format("The CUDA driver (CUDA {}) has no {}: it is too old.", version_text(library.version), name));
+        throw Error(ErrorKind::unavailable, fmt::format("The CUDA driver (CUDA {}) has no {}: it is too old.",
+                                                        version_text(library.version), name));
     }
     return symbol;
 }

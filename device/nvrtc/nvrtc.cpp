@@ -92,13 +92,15 @@ public:
 
     [[nodiscard]] nvrtcResult compile(const std::vector<std::string>& options) const {
         std::vector<const char*> pointers;
-        for (const std::string& option : options) pointers.push_back(option.c_str());
+        for (const std::string& option : options)
+            pointers.push_back(option.c_str());
         return calls().compile(handle_, static_cast<int>(pointers.size()), pointers.data());
     }
 
     [[nodiscard]] std::string log() const {
         std::string text = fetch(calls().log_size, calls().log, "nvrtcGetProgramLog");
-        while (!text.empty() && (text.back() == '\0' || text.back() == '\n')) text.pop_back();
+        while (!text.empty() && (text.back() == '\0' || text.back() == '\n'))
+            text.pop_back();
         return text;
     }
 
@@ -134,10 +136,9 @@ public:
         compiled.log = program.log();
         compiled.ok = result == NVRTC_SUCCESS;
         if (!compiled.ok && result != NVRTC_ERROR_COMPILATION) {
-            throw Error(ErrorKind::compile,
-                        fmt::format("{} cannot compile {} for {}: {}{}{}", version(), request.name,
-                                    request.architecture, calls().error_string(result),
-                                    compiled.log.empty() ? "" : ": ", compiled.log));
+            throw Error(ErrorKind::compile, fmt::format("{} cannot compile {} for {}: {}{}{}", version(), request.name,
+                                                        request.architecture, calls().error_string(result),
+                                                        compiled.log.empty() ? "" : ": ", compiled.log));
         }
         if (compiled.ok) {
             const bool is_virtual = request.architecture.rfind("compute_", 0) == 0;

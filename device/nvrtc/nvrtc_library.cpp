@@ -78,7 +78,8 @@ std::vector<std::string> library_candidates(const std::function<std::string(cons
         if (const std::string toolkit = environment(variable); !toolkit.empty()) add_toolkit(toolkit, candidates);
     }
     if (!toolkit_libraries.empty()) add_names_in(toolkit_libraries, candidates);
-    for (const fs::path& toolkit : installed_toolkits()) add_toolkit(toolkit, candidates);
+    for (const fs::path& toolkit : installed_toolkits())
+        add_toolkit(toolkit, candidates);
     return candidates;
 }
 

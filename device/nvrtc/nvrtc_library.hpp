@@ -7,9 +7,10 @@
 namespace tconv::nvrtc {
 
 /// Where libnvrtc may lie, in the order to try: `environment("TCONV_NVRTC")` alone where set (a file or a folder), else
-/// the bare names for the loader, then the same names in CUDA_HOME, CUDA_PATH, `toolkit_libraries` and /usr/local/cuda*.
-[[nodiscard]] std::vector<std::string> library_candidates(
-    const std::function<std::string(const char*)>& environment, const std::string& toolkit_libraries);
+/// the bare names for the loader, then the same names in CUDA_HOME, CUDA_PATH, `toolkit_libraries` and
+/// /usr/local/cuda*.
+[[nodiscard]] std::vector<std::string> library_candidates(const std::function<std::string(const char*)>& environment,
+                                                          const std::string& toolkit_libraries);
 
 /// The opened library, never closed; `handle` is null where none was found, and `reason` says so in one sentence.
 struct Library {

@@ -1,6 +1,7 @@
 #include "tuner/strategies/hill_climb.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 namespace tconv {
 
@@ -11,68 +12,65 @@ void HillClimb::report(const Config& config, std::optional<double> milliseconds)
     history_.report(config, milliseconds);
 }
 
-// A row without a report counts as no better than any other.
-double HillClimb::known_time(std::size_t row) const {
-    return history_.time_of(row).value_or(SearchHistory::k_failed);
+// A config without a report counts as no better than any other.
+double HillClimb::known_time(const Config& config) const {
+    return history_.time_of(config).value_or(SearchHistory::k_failed);
 }
 
-// Moves to the fastest of `rows` where that is faster than where the climb stands.
-bool HillClimb::move_to_better(Climb& climb, const Rows& rows) {
-    const auto best = std::min_element(rows.begin(), rows.end(),
-                                       [&](std::size_t a, std::size_t b) { return known_time(a) < known_time(b); });
-    if (best == rows.end() || !(known_time(*best) < known_time(climb.at))) return false;
-    climb = {*best, false};
-    visited_.insert(*best);
+HillClimb::Climb HillClimb::climb_at(const Config& config) {
+    visited_.insert(config);
+    return {config, history_.neighbours(config), std::nullopt, false};
+}
+
+// Moves to the fastest candidate where that is faster than where the climb stands.
+bool HillClimb::move_to_better(Climb& climb, const Configs& candidates) {
+    const auto best = std::min_element(candidates.begin(), candidates.end(),
+                                       [&](const Config& a, const Config& b) { return known_time(a) < known_time(b); });
+    if (best == candidates.end() || !(known_time(*best) < known_time(climb.at))) return false;
+    climb = climb_at(*best);
     return true;
 }
 
-// One of the rows not proposed yet, each as likely.
-std::optional<std::size_t> HillClimb::pick_new(const Rows& rows) {
-    Rows fresh;
-    std::copy_if(rows.begin(), rows.end(), std::back_inserter(fresh),
-                 [&](std::size_t row) { return !history_.is_proposed(row); });
+// One of the candidates not proposed yet, each as likely.
+std::optional<Config> HillClimb::pick_new(const Configs& candidates) {
+    Configs fresh;
+    std::copy_if(candidates.begin(), candidates.end(), std::back_inserter(fresh),
+                 [&](const Config& config) { return !history_.is_proposed(config); });
     if (fresh.empty()) return std::nullopt;
     return fresh[draw_below(history_.random(), fresh.size())];
 }
 
-std::optional<std::size_t> HillClimb::step(Climb& climb) {
-    Rows neighbours = history_.table().neighbours(climb.at);
-    while (move_to_better(climb, neighbours))
-        neighbours = history_.table().neighbours(climb.at);
-    const auto fresh = pick_new(neighbours);
-    climb.on_summit = std::all_of(neighbours.begin(), neighbours.end(),
-                                  [&](std::size_t row) { return history_.time_of(row).has_value(); });
-    return fresh;
-}
-
-std::optional<std::size_t> HillClimb::step_of_any_climb() {
+std::optional<Config> HillClimb::step_of_any_climb() {
     for (Climb& climb : climbs_) {
         if (climb.on_summit) continue;
-        if (const auto row = step(climb)) return row;
+        while (move_to_better(climb, climb.neighbours)) {
+        }
+        if (auto config = pick_new(climb.neighbours)) return config;
+        climb.on_summit = std::all_of(climb.neighbours.begin(), climb.neighbours.end(),
+                                      [&](const Config& config) { return history_.time_of(config).has_value(); });
     }
     return std::nullopt;
 }
 
-std::optional<std::size_t> HillClimb::best_start() const {
-    std::optional<std::size_t> best;
-    for (const std::size_t row : history_.timed()) {
-        if (visited_.contains(row)) continue;
-        if (!best || known_time(row) < known_time(*best)) best = row;
+const Config* HillClimb::best_start() const {
+    const Config* best = nullptr;
+    for (const Config& config : history_.timed()) {
+        if (visited_.contains(config)) continue;
+        if (best == nullptr || known_time(config) < known_time(*best)) best = &config;
     }
     return best;
 }
 
-// Starts at the best known row that does not lead, over known rows, to where another climb stands.
+// Starts at the best known config that does not lead, over known ones, to where another climb stands.
 bool HillClimb::start_climb() {
-    while (const auto start = best_start()) {
-        visited_.insert(*start);
-        Climb climb{*start, false};
-        while (move_to_better(climb, history_.table().neighbours(climb.at))) {
+    while (const Config* start = best_start()) {
+        Climb climb = climb_at(*start);
+        while (move_to_better(climb, climb.neighbours)) {
         }
         const bool taken =
             std::any_of(climbs_.begin(), climbs_.end(), [&](const Climb& other) { return other.at == climb.at; });
         if (taken) continue;
-        climbs_.push_back(climb);
+        climbs_.push_back(std::move(climb));
         return true;
     }
     return false;
@@ -85,27 +83,31 @@ HillClimb::Climb* HillClimb::best_climb() {
     return best == climbs_.end() ? nullptr : &*best;
 }
 
-std::optional<Config> HillClimb::propose() {
+std::optional<Config> HillClimb::next() {
     while (true) {
-        if (const auto row = step_of_any_climb()) return history_.propose(*row);
+        if (auto config = step_of_any_climb()) return config;
         if (climbs_left_ > 0 && start_climb()) {
             --climbs_left_;
             continue;
         }
         if (Climb* best = best_climb()) {
-            const Rows pairs = history_.table().pair_neighbours(best->at);
-            if (move_to_better(*best, pairs)) continue;
-            if (const auto row = pick_new(pairs)) return history_.propose(*row);
+            if (!best->pairs) best->pairs = history_.pair_neighbours(best->at);
+            if (move_to_better(*best, Configs(*best->pairs))) continue;
+            if (auto config = pick_new(*best->pairs)) return config;
         }
         if (draws_left_ > 0) {
             --draws_left_;
-            const auto row = history_.draw();
-            if (!row) return std::nullopt;
-            return history_.propose(*row);
+            return history_.draw();
         }
         climbs_left_ = 1;
         draws_left_ = settings_.draws;
     }
+}
+
+std::optional<Config> HillClimb::propose() {
+    std::optional<Config> config = next();
+    if (config) history_.mark_proposed(*config);
+    return config;
 }
 
 }  // namespace tconv

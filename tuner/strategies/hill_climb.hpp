@@ -1,6 +1,7 @@
 #pragma once
 
-#include <unordered_set>
+#include <optional>
+#include <set>
 #include <vector>
 
 #include "tuner/strategies/search_history.hpp"
@@ -13,8 +14,8 @@ struct HillClimbSettings {
     int draws = 8;   ///< random configs between two restarts
 };
 
-/// Climbs from the best known configs to better neighbours. Once every neighbour of a climb's config is known to be
-/// worse, it tries two parameters at a time round the best summit; then it draws some random configs and climbs again.
+/// Climbs from the best known configs to better neighbours. Once every neighbour of where the climbs stand is tried, it
+/// changes two parameters at a time round the best of them; then it draws some random configs and climbs again.
 class HillClimb : public Strategy {
 public:
     /// `history` outlives the object.
@@ -24,26 +25,29 @@ public:
     void report(const Config& config, std::optional<double> milliseconds) override;
 
 private:
-    using Rows = std::vector<std::size_t>;
+    using Configs = std::vector<Config>;
 
     struct Climb {
-        std::size_t at = 0;
-        bool on_summit = false;  // every neighbour is known and none is better
+        Config at;
+        Configs neighbours;
+        std::optional<Configs> pairs;  // worked out when needed
+        bool on_summit = false;        // every neighbour is known and none is better
     };
 
-    [[nodiscard]] double known_time(std::size_t row) const;
-    [[nodiscard]] bool move_to_better(Climb& climb, const Rows& rows);
-    [[nodiscard]] std::optional<std::size_t> pick_new(const Rows& rows);
-    [[nodiscard]] std::optional<std::size_t> step(Climb& climb);
-    [[nodiscard]] std::optional<std::size_t> step_of_any_climb();
+    [[nodiscard]] Climb climb_at(const Config& config);
+    [[nodiscard]] bool move_to_better(Climb& climb, const Configs& candidates);
+    [[nodiscard]] std::optional<Config> pick_new(const Configs& candidates);
+    [[nodiscard]] std::optional<Config> step_of_any_climb();
+    [[nodiscard]] std::optional<Config> next();
     [[nodiscard]] bool start_climb();
-    [[nodiscard]] std::optional<std::size_t> best_start() const;
+    [[nodiscard]] const Config* best_start() const;
     [[nodiscard]] Climb* best_climb();
+    [[nodiscard]] double known_time(const Config& config) const;
 
     SearchHistory& history_;
     HillClimbSettings settings_;
     std::vector<Climb> climbs_;
-    std::unordered_set<std::size_t> visited_;  // rows that a climb has stood on
+    std::set<Config> visited_;  // where a climb has stood
     int climbs_left_;
     int draws_left_;
 };

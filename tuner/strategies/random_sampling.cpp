@@ -3,9 +3,9 @@
 namespace tconv {
 
 std::optional<Config> RandomSampling::propose() {
-    const auto row = history_.draw();
-    if (!row) return std::nullopt;
-    return history_.propose(*row);
+    std::optional<Config> config = history_.draw();
+    if (config) history_.mark_proposed(*config);
+    return config;
 }
 
 void RandomSampling::report(const Config& config, std::optional<double> milliseconds) {

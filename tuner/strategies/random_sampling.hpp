@@ -5,7 +5,7 @@
 
 namespace tconv {
 
-/// Distinct configs, each as likely as any other.
+/// Distinct random configs.
 class RandomSampling : public Strategy {
 public:
     /// `history` outlives the object.

@@ -1,26 +1,27 @@
 #include "tuner/strategies/random_then_climb.hpp"
 
 #include <cmath>
+#include <utility>
 
 namespace tconv {
 
 RandomThenClimb::RandomThenClimb(const SearchSpace& space, const Problem& problem, const DeviceInfo& device,
                                  const SearchSettings& settings)
-    : table_(space, problem, device),
-      history_(table_, settings.seed),
+    : history_(space, problem, device, settings.seed),
       random_(history_),
       climb_(history_, settings.climb),
       random_left_(std::llround(settings.random_share * static_cast<double>(settings.budget))) {
-    for (const Config& config : space.defaults(problem, device)) {
-        if (const auto row = table_.row_of(config)) defaults_.push_back(*row);
-    }
+    for (Config& config : space.defaults(problem, device))
+        defaults_.push_back(std::move(config));
 }
 
 std::optional<Config> RandomThenClimb::propose() {
     while (!defaults_.empty()) {
-        const std::size_t row = defaults_.front();
+        const Config config = std::move(defaults_.front());
         defaults_.pop_front();
-        if (!history_.is_proposed(row)) return history_.propose(row);
+        if (history_.is_proposed(config)) continue;
+        history_.mark_proposed(config);
+        return config;
     }
     if (random_left_ > 0) {
         --random_left_;

@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <deque>
 
-#include "tuner/strategies/config_table.hpp"
 #include "tuner/strategies/hill_climb.hpp"
 #include "tuner/strategies/random_sampling.hpp"
 #include "tuner/strategies/search_history.hpp"
@@ -22,22 +21,18 @@ struct SearchSettings {
 /// exhausted.
 class RandomThenClimb : public Strategy {
 public:
-    /// Enumerates the space; it is not needed afterwards.
+    /// `space` outlives the object.
     RandomThenClimb(const SearchSpace& space, const Problem& problem, const DeviceInfo& device,
                     const SearchSettings& settings);
-
-    /// How many valid configs there are.
-    [[nodiscard]] std::size_t size() const { return table_.size(); }
 
     [[nodiscard]] std::optional<Config> propose() override;
     void report(const Config& config, std::optional<double> milliseconds) override;
 
 private:
-    ConfigTable table_;
     SearchHistory history_;
     RandomSampling random_;
     HillClimb climb_;
-    std::deque<std::size_t> defaults_;  // rows not tried yet
+    std::deque<Config> defaults_;  // not looked at yet
     std::int64_t random_left_;
 };
 

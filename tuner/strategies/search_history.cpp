@@ -1,46 +1,86 @@
 #include "tuner/strategies/search_history.hpp"
 
+#include <algorithm>
 #include <cmath>
-#include <numeric>
-#include <utility>
 
 namespace tconv {
+namespace {
 
-SearchHistory::SearchHistory(const ConfigTable& table, std::uint64_t seed)
-    : table_(table), random_(seed), proposed_(table.size(), false), deck_(table.size()) {
-    std::iota(deck_.begin(), deck_.end(), std::size_t{0});
+// The value `steps` away in the parameter's list, where there is one.
+std::optional<std::int64_t> value_at(const Parameter& parameter, std::int64_t value, std::ptrdiff_t steps) {
+    const auto at = std::find(parameter.values.begin(), parameter.values.end(), value) - parameter.values.begin();
+    const std::ptrdiff_t there = at + steps;
+    if (there < 0 || there >= static_cast<std::ptrdiff_t>(parameter.values.size())) return std::nullopt;
+    return parameter.values[static_cast<std::size_t>(there)];
 }
 
-Config SearchHistory::propose(std::size_t row) {
-    proposed_[row] = true;
-    return table_.config(row);
+}  // namespace
+
+SearchHistory::SearchHistory(const SearchSpace& space, const Problem& problem, const DeviceInfo& device,
+                             std::uint64_t seed)
+    : space_(space), problem_(problem), device_(device), random_(seed) {}
+
+bool SearchHistory::is_valid(const Config& config) const {
+    return space_.violation(problem_, device_, config).empty();
 }
 
-std::optional<std::size_t> SearchHistory::draw() {
-    while (drawn_ < deck_.size()) {
-        const std::size_t other = drawn_ + draw_below(random_, deck_.size() - drawn_);
-        std::swap(deck_[drawn_], deck_[other]);
-        const std::size_t row = deck_[drawn_];
-        ++drawn_;
-        if (!proposed_[row]) return row;
-    }
-    return std::nullopt;
+std::optional<Config> SearchHistory::draw() {
+    return space_.draw(
+        problem_, device_, [&](std::uint64_t count) { return draw_below(random_, count); },
+        [&](const Config& config) { return !is_proposed(config); });
 }
 
 void SearchHistory::report(const Config& config, std::optional<double> milliseconds) {
-    const auto row = table_.row_of(config);
-    if (!row) return;
-    proposed_[*row] = true;
-    const bool ok = milliseconds.has_value() && std::isfinite(*milliseconds);
-    const auto entry = times_.try_emplace(*row, k_failed).first;
-    if (ok && entry->second == k_failed) timed_.push_back(*row);
-    entry->second = ok ? *milliseconds : k_failed;
+    if (!is_proposed(config) && !is_valid(config)) return;
+    std::optional<double>& time = times_[config];
+    const bool ran = milliseconds.has_value() && std::isfinite(*milliseconds);
+    if (ran && time.value_or(k_failed) == k_failed) timed_.push_back(config);
+    time = ran ? *milliseconds : k_failed;
 }
 
-std::optional<double> SearchHistory::time_of(std::size_t row) const {
-    const auto found = times_.find(row);
-    if (found == times_.end()) return std::nullopt;
-    return found->second;
+std::optional<double> SearchHistory::time_of(const Config& config) const {
+    const auto found = times_.find(config);
+    return found == times_.end() ? std::nullopt : found->second;
+}
+
+std::vector<Config> SearchHistory::neighbours(const Config& config) const {
+    std::vector<Config> result;
+    for (const Parameter& parameter : space_.parameters()) {
+        const std::int64_t here = config.at(parameter.name);
+        for (const std::ptrdiff_t direction : {-1, 1}) {
+            Config there = config;
+            for (std::ptrdiff_t steps = direction; const auto value = value_at(parameter, here, steps);
+                 steps += direction) {
+                there[parameter.name] = *value;
+                if (!is_valid(there)) continue;
+                result.push_back(there);
+                break;
+            }
+        }
+    }
+    return result;
+}
+
+std::vector<Config> SearchHistory::pair_neighbours(const Config& config) const {
+    std::vector<Config> result;
+    const std::vector<Parameter>& parameters = space_.parameters();
+    for (auto first = parameters.begin(); first != parameters.end(); ++first) {
+        for (const std::ptrdiff_t first_step : {-1, 1}) {
+            const auto first_value = value_at(*first, config.at(first->name), first_step);
+            if (!first_value) continue;
+            for (auto second = first + 1; second != parameters.end(); ++second) {
+                for (const std::ptrdiff_t second_step : {-1, 1}) {
+                    const auto second_value = value_at(*second, config.at(second->name), second_step);
+                    if (!second_value) continue;
+                    Config there = config;
+                    there[first->name] = *first_value;
+                    there[second->name] = *second_value;
+                    if (is_valid(there)) result.push_back(std::move(there));
+                }
+            }
+        }
+    }
+    return result;
 }
 
 }  // namespace tconv

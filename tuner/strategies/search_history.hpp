@@ -1,48 +1,56 @@
 #pragma once
 
+#include <cstdint>
 #include <limits>
+#include <map>
 #include <optional>
-#include <unordered_map>
 #include <vector>
 
-#include "tuner/strategies/config_table.hpp"
+#include "core/device_info.hpp"
+#include "core/problem.hpp"
+#include "tuner/search_space.hpp"
 #include "tuner/strategies/random.hpp"
 
 namespace tconv {
 
-/// What is known of a table's rows: which were proposed, and how those reported did. Shared by the strategies that a
-/// search is composed of.
+/// What a search knows of its space: which configs were proposed, and how those reported did. Shared by the strategies
+/// that a search is composed of.
 class SearchHistory {
 public:
     /// A failed config is slower than any.
     static constexpr double k_failed = std::numeric_limits<double>::infinity();
 
-    /// `table` outlives the object.
-    SearchHistory(const ConfigTable& table, std::uint64_t seed);
+    /// `space` outlives the object.
+    SearchHistory(const SearchSpace& space, const Problem& problem, const DeviceInfo& device, std::uint64_t seed);
 
-    [[nodiscard]] const ConfigTable& table() const { return table_; }
     [[nodiscard]] Random& random() { return random_; }
 
-    [[nodiscard]] bool is_proposed(std::size_t row) const { return proposed_[row]; }
-    /// Marks the row and returns its config.
-    [[nodiscard]] Config propose(std::size_t row);
-    /// A row that was not proposed yet, each as likely; nothing when there is none.
-    [[nodiscard]] std::optional<std::size_t> draw();
+    [[nodiscard]] bool is_valid(const Config& config) const;
+    [[nodiscard]] bool is_proposed(const Config& config) const { return times_.contains(config); }
+    void mark_proposed(const Config& config) { times_.try_emplace(config); }
+    /// A random config that was not proposed yet; nothing when there is none.
+    [[nodiscard]] std::optional<Config> draw();
 
+    /// Ignores what is not in the space.
     void report(const Config& config, std::optional<double> milliseconds);
     /// Milliseconds, k_failed, or nothing while there is no report.
-    [[nodiscard]] std::optional<double> time_of(std::size_t row) const;
-    /// Rows that ran, in the order of their first reports.
-    [[nodiscard]] const std::vector<std::size_t>& timed() const { return timed_; }
+    [[nodiscard]] std::optional<double> time_of(const Config& config) const;
+    /// Configs that ran, in the order of their first reports.
+    [[nodiscard]] const std::vector<Config>& timed() const { return timed_; }
+
+    /// Valid configs that differ from `config` in one parameter: by one step of its list, or by more where the values
+    /// between are not valid.
+    [[nodiscard]] std::vector<Config> neighbours(const Config& config) const;
+    /// Valid configs that differ from `config` in two parameters by one step each.
+    [[nodiscard]] std::vector<Config> pair_neighbours(const Config& config) const;
 
 private:
-    const ConfigTable& table_;
+    const SearchSpace& space_;
+    Problem problem_;
+    DeviceInfo device_;
     Random random_;
-    std::vector<bool> proposed_;
-    std::vector<std::size_t> deck_;  // rows; those before drawn_ were drawn, the rest is shuffled as it is drawn
-    std::size_t drawn_ = 0;
-    std::unordered_map<std::size_t, double> times_;
-    std::vector<std::size_t> timed_;
+    std::map<Config, std::optional<double>> times_;  // of every config proposed or reported
+    std::vector<Config> timed_;
 };
 
 }  // namespace tconv

@@ -1,0 +1,192 @@
+#include "cache/schema.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "core/problem.hpp"
+
+namespace tconv {
+namespace {
+
+// "tcnv" in the file's header says whose database it is (`file` shows it).
+constexpr int k_application_id = 0x74636e76;
+
+constexpr const char* k_tables = R"sql(
+CREATE TABLE device (
+    id INTEGER PRIMARY KEY,
+    key TEXT NOT NULL UNIQUE,  -- product name, compute capability, multiprocessors
+    kind TEXT NOT NULL,        -- cuda or emulator
+    name TEXT NOT NULL,
+    compute_major INTEGER NOT NULL,
+    compute_minor INTEGER NOT NULL,
+    multiprocessors INTEGER NOT NULL,
+    shared_memory_per_block INTEGER NOT NULL,  -- bytes
+    l2_bytes INTEGER NOT NULL,
+    memory_bytes INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE template (
+    id INTEGER PRIMARY KEY,
+    name TEXT NOT NULL,
+    source_hash TEXT NOT NULL,
+    UNIQUE (name, source_hash)
+) STRICT;
+
+CREATE TABLE binary (
+    key TEXT PRIMARY KEY,
+    size INTEGER NOT NULL,         -- bytes, uncompressed
+    content_hash TEXT NOT NULL,    -- of the uncompressed bytes
+    compressed BLOB NOT NULL       -- zlib
+) STRICT;
+
+-- binary_key has no foreign key: a trial on the emulator names a binary that is never stored.
+CREATE TABLE trial (
+    id INTEGER PRIMARY KEY,
+    problem INTEGER NOT NULL REFERENCES problem (id),
+    device INTEGER NOT NULL REFERENCES device (id),
+    template INTEGER NOT NULL REFERENCES template (id),
+    config TEXT NOT NULL,          -- JSON, canonical
+    outcome TEXT NOT NULL,
+    reason TEXT NOT NULL,
+    error_relative REAL,           -- NULL: not a number
+    error_absolute REAL,
+    error_index INTEGER NOT NULL,
+    error_distribution TEXT NOT NULL,
+    median_ms REAL,
+    minimum_ms REAL,
+    spread REAL,
+    samples_ms TEXT NOT NULL,      -- JSON
+    dropped_early INTEGER NOT NULL,
+    registers INTEGER NOT NULL,
+    static_shared_bytes INTEGER NOT NULL,
+    local_bytes INTEGER NOT NULL,
+    blocks_per_multiprocessor INTEGER NOT NULL,
+    compile_ms REAL,
+    plan TEXT,                     -- JSON; NULL: nothing to launch
+    binary_key TEXT NOT NULL,
+    driver_version TEXT NOT NULL,
+    compiler_version TEXT NOT NULL,
+    created TEXT NOT NULL,         -- UTC
+    UNIQUE (problem, device, template, config)
+) STRICT;
+
+CREATE TABLE request (
+    problem INTEGER NOT NULL REFERENCES problem (id),
+    device INTEGER NOT NULL REFERENCES device (id),
+    tolerance REAL NOT NULL,
+    count INTEGER NOT NULL,
+    last_asked TEXT NOT NULL,
+    PRIMARY KEY (problem, device, tolerance)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE ceilings (
+    device INTEGER PRIMARY KEY REFERENCES device (id),
+    copy_bytes_per_second REAL NOT NULL,
+    fma_flops_per_second REAL NOT NULL,
+    empty_launch_ms REAL NOT NULL,
+    measured TEXT NOT NULL
+) STRICT;
+
+-- The exact look-up walks the first index from its fast end; the list reads the second and never the wide rows.
+CREATE INDEX trial_by_speed ON trial (problem, device, median_ms, error_relative)
+    WHERE outcome = 'valid' AND plan IS NOT NULL AND median_ms > 0;
+CREATE INDEX trial_by_outcome ON trial (problem, device, outcome, created);
+
+CREATE VIEW winner AS
+    SELECT p.key AS problem, p.name, d.key AS device, s.name AS template, t.config, min(t.median_ms) AS median_ms,
+           t.spread, t.error_relative, t.created, t.id AS trial
+    FROM trial t JOIN problem p ON p.id = t.problem JOIN device d ON d.id = t.device JOIN template s ON s.id = t.template
+    WHERE t.outcome = 'valid' AND t.plan IS NOT NULL AND t.median_ms > 0
+    GROUP BY t.problem, t.device;
+
+CREATE VIEW quarantine AS
+    SELECT p.key AS problem, p.name, d.key AS device, s.name AS template, t.config, t.outcome, t.reason, t.created,
+           t.id AS trial
+    FROM trial t JOIN problem p ON p.id = t.problem JOIN device d ON d.id = t.device JOIN template s ON s.id = t.template
+    WHERE t.outcome IN ('launch_error', 'wrong_result', 'not_finite', 'out_of_bounds', 'nondeterministic', 'timeout',
+                        'crashed');
+)sql";
+
+/// Column names and types of the problem's fields.
+struct ColumnVisitor {
+    std::vector<std::pair<std::string, std::string>> columns;
+
+    void operator()(const char* name, const Extents&) {
+        for (const char* const axis : {"_d", "_h", "_w"})
+            columns.emplace_back(std::string(name) + axis, "INTEGER");
+    }
+    template <class Field>
+    void operator()(const char* name, const Field&) {
+        columns.emplace_back(name, std::is_enum_v<Field> ? "TEXT" : "INTEGER");
+    }
+};
+
+std::string problem_table() {
+    std::string sql = "CREATE TABLE problem (\n    id INTEGER PRIMARY KEY,\n";
+    ColumnVisitor visitor;
+    const Problem problem;
+    visit_fields(problem, visitor);
+    for (const auto& [name, type] : visitor.columns)
+        sql += fmt::format("    {} {} NOT NULL,\n", name, type);
+    sql += "    key TEXT NOT NULL UNIQUE,  -- canonical form of all the above\n    name TEXT NOT NULL\n) STRICT;\n";
+    sql += fmt::format("CREATE INDEX problem_by_all_but_batch ON problem ({});\n", problem_columns("", ", ", "batch"));
+    return sql;
+}
+
+int version_of(sqlite::Connection& connection) {
+    return std::stoi(connection.value_of("PRAGMA user_version"));
+}
+
+}  // namespace
+
+std::string problem_columns(const std::string& suffix, const std::string& separator, const std::string& without) {
+    ColumnVisitor visitor;
+    const Problem problem;
+    visit_fields(problem, visitor);
+    std::string list;
+    for (const auto& [name, type] : visitor.columns) {
+        if (name == without) continue;
+        list += (list.empty() ? "" : separator) + name + suffix;
+    }
+    return list;
+}
+
+Content content_of(sqlite::Connection& connection) {
+    const std::string path = connection.path().string();
+    const int application = std::stoi(connection.value_of("PRAGMA application_id"));
+    const int version = version_of(connection);
+    if (application == 0 && version == 0 && connection.value_of("SELECT count(*) FROM sqlite_schema") == "0") {
+        return Content::nothing;
+    }
+    if (application != k_application_id) {
+        throw Error(ErrorKind::cache, fmt::format("the database '{}' belongs to another program, not to tconv", path));
+    }
+    if (version > k_schema_version || version < 1) {
+        throw Error(ErrorKind::cache,
+                    fmt::format("the database '{}' was written by a newer tconv: it has schema version {}, and this "
+                                "program knows versions up to {}",
+                                path, version, k_schema_version));
+    }
+    return version < k_schema_version ? Content::older_version : Content::this_version;
+}
+
+void make_schema(sqlite::Connection& connection) {
+    // Step n brings version n to n + 1; the first one starts from an empty file.
+    const std::array<std::string, k_schema_version> steps{problem_table() + k_tables};
+    sqlite::Transaction transaction(connection);
+    const Content content = content_of(connection);
+    if (content == Content::this_version) return;
+    const int version = content == Content::nothing ? 0 : version_of(connection);
+    for (std::size_t step = static_cast<std::size_t>(version); step < steps.size(); ++step)
+        connection.execute(steps[step]);
+    connection.execute(fmt::format("PRAGMA application_id = {}", k_application_id));
+    connection.execute(fmt::format("PRAGMA user_version = {}", k_schema_version));
+    transaction.commit();
+}
+
+}  // namespace tconv

@@ -1,0 +1,240 @@
+#include "device/emulator/block_runner.hpp"
+
+#include <fmt/format.h>
+
+#include <numeric>
+
+#include "core/error.hpp"
+
+namespace tconv::emulator {
+namespace {
+
+void set_extents(unsigned* target, const std::array<std::int64_t, 3>& extents) {
+    for (std::size_t axis = 0; axis < 3; ++axis)
+        target[axis] = static_cast<unsigned>(extents[axis]);
+}
+
+}  // namespace
+
+/// What kernels call; no exception may pass through their frames.
+struct BlockRunner::Callbacks {
+    static BlockRunner& of(void* context) { return *static_cast<BlockRunner*>(context); }
+
+    static int meet_block(void* context, Meeting meeting, int predicate, int line) noexcept {
+        BlockRunner& runner = of(context);
+        const std::uint32_t thread = runner.current_;
+        runner.meet_block({meeting, 0, predicate != 0 ? 1u : 0u, 0, line});
+        return static_cast<int>(runner.threads_[thread].result);
+    }
+
+    static unsigned long long meet_warp(void* context, Meeting meeting, unsigned mask, unsigned long long value,
+                                        int source, int line) noexcept {
+        BlockRunner& runner = of(context);
+        const std::uint32_t thread = runner.current_;
+        runner.meet_warp({meeting, mask, value, source, line});
+        return runner.threads_[thread].result;
+    }
+
+    static void copy(void* context, void* shared, const void* global, int bytes) noexcept {
+        try {
+            of(context).threads_[of(context).current_].copies.start(shared, global, bytes);
+        } catch (const std::exception& error) {
+            of(context).fail(error.what());
+        }
+    }
+
+    static void commit(void* context) noexcept {
+        try {
+            of(context).threads_[of(context).current_].copies.commit();
+        } catch (const std::exception& error) {
+            of(context).fail(error.what());
+        }
+    }
+
+    static void wait(void* context, int groups) noexcept {
+        of(context).threads_[of(context).current_].copies.wait(groups);
+    }
+
+    static void misaligned(void* context, const char* what, const void* address, int alignment, int line) noexcept {
+        BlockRunner& runner = of(context);
+        const auto past = reinterpret_cast<std::uintptr_t>(address) % static_cast<std::uintptr_t>(alignment);
+        runner.fail(fmt::format("misaligned {} (line {}): its address is {} bytes past a multiple of {}", what, line,
+                                past, alignment));
+    }
+};
+
+BlockRunner::BlockRunner()
+    : host_{this,
+            &Callbacks::meet_block,
+            &Callbacks::meet_warp,
+            &Callbacks::copy,
+            &Callbacks::commit,
+            &Callbacks::wait,
+            &Callbacks::misaligned} {}
+
+void BlockRunner::begin(CodeCopy& code, const std::string& kernel, const LaunchGeometry& geometry, void** arguments) {
+    code_ = &code;
+    entry_ = code.entry(kernel);
+    arguments_ = arguments;
+    kernel_ = &kernel;
+    grid_ = geometry.grid;
+    if (block_ != geometry.block) {
+        block_ = geometry.block;
+        threads_.resize(static_cast<std::size_t>(block_[0] * block_[1] * block_[2]));
+        all_.resize(threads_.size());
+        std::iota(all_.begin(), all_.end(), 0u);
+        for (std::uint32_t i = 0; i < threads_.size(); ++i) {
+            const auto x = static_cast<std::uint32_t>(block_[0]);
+            const auto y = static_cast<std::uint32_t>(block_[1]);
+            threads_[i].index = {i % x, i / x % y, i / x / y};
+        }
+    }
+    dynamic_shared_.resize(static_cast<std::size_t>(geometry.shared_bytes));
+    const tconv_emulator::Interface& interface = code.interface();
+    set_extents(interface.block_extent, block_);
+    set_extents(interface.grid_extent, grid_);
+    *interface.host = &host_;
+    *interface.dynamic_shared = dynamic_shared_.data();
+}
+
+void BlockRunner::run(std::uint64_t block, std::uint64_t seed) {
+    start_block(block);
+    Random random(seed);
+    run_ready_threads(random);
+    if (failure_.empty() && exited_ != threads_.size()) {
+        failure_ = fmt::format("deadlock in {}: {}", block_name(), describe_waiting(threads_));
+    }
+    if (failure_.empty()) {
+        const std::string damage = dynamic_shared_.damage();
+        if (!damage.empty()) failure_ = fmt::format("{} {}", block_name(), damage);
+    }
+    if (failure_.empty()) return;
+    abandon();
+    throw Error(ErrorKind::device, fmt::format("kernel {}: {}", *kernel_, failure_));
+}
+
+void BlockRunner::start_block(std::uint64_t block) {
+    const auto x = static_cast<std::uint64_t>(grid_[0]);
+    const auto y = static_cast<std::uint64_t>(grid_[1]);
+    unsigned* index = code_->interface().block_index;
+    index[0] = static_cast<unsigned>(block % x);
+    index[1] = static_cast<unsigned>(block / x % y);
+    index[2] = static_cast<unsigned>(block / x / y);
+    code_->poison_static_shared();
+    dynamic_shared_.poison();
+    for (CudaThread& thread : threads_) {
+        thread.state = ThreadState::ready;
+        thread.copies.clear();
+    }
+    ready_ = all_;
+    exited_ = 0;
+    block_meeting_.reset();
+    warp_meetings_.reset(threads_.size());
+    failure_.clear();
+}
+
+void BlockRunner::run_ready_threads(Random& random) {
+    while (!ready_.empty() && failure_.empty()) {
+        const std::uint32_t position = random.below(static_cast<std::uint32_t>(ready_.size()));
+        const std::uint32_t thread = ready_[position];
+        ready_[position] = ready_.back();
+        ready_.pop_back();
+        run_thread(thread);
+    }
+}
+
+void BlockRunner::run_thread(std::uint32_t number) {
+    CudaThread& thread = threads_[number];
+    unsigned* index = code_->interface().thread_index;
+    for (std::size_t axis = 0; axis < 3; ++axis)
+        index[axis] = thread.index[axis];
+    current_ = number;
+    bool ended = false;
+    if (thread.fibre != nullptr) {
+        ended = thread.fibre->resume();
+    } else {
+        thread.fibre = idle_fibre();
+        ended = thread.fibre->start(
+            [](void* context) {
+                const BlockRunner& runner = *static_cast<BlockRunner*>(context);
+                runner.entry_(runner.arguments_);
+            },
+            this);
+    }
+    if (!ended) return;
+    idle_.push_back(thread.fibre);
+    thread.fibre = nullptr;
+    thread.state = ThreadState::exited;
+    ++exited_;
+}
+
+Fibre* BlockRunner::idle_fibre() {
+    if (idle_.empty()) {
+        fibres_.push_back(std::make_unique<Fibre>(static_cast<int>(fibres_.size())));
+        idle_.reserve(fibres_.size());
+        return fibres_.back().get();
+    }
+    Fibre* fibre = idle_.back();
+    idle_.pop_back();
+    return fibre;
+}
+
+void BlockRunner::abandon() {
+    for (CudaThread& thread : threads_) {
+        if (thread.fibre == nullptr) continue;
+        thread.fibre->discard();
+        idle_.push_back(thread.fibre);
+        thread.fibre = nullptr;
+    }
+}
+
+void BlockRunner::wait_here(const Wait& wait) {
+    CudaThread& thread = threads_[current_];
+    thread.state = ThreadState::waits;
+    thread.wait = wait;
+}
+
+void BlockRunner::meet_block(const Wait& wait) {
+    Fibre* fibre = threads_[current_].fibre;
+    wait_here(wait);
+    if (block_meeting_.arrive(wait, threads_.size())) {
+        for (CudaThread& thread : threads_) {
+            thread.state = ThreadState::ready;
+            thread.result = static_cast<std::uint64_t>(block_meeting_.count());
+        }
+        ready_ = all_;
+        block_meeting_.reset();
+    }
+    fibre->suspend();
+}
+
+void BlockRunner::meet_warp(const Wait& wait) {
+    const std::uint32_t first = current_ / k_warp_size * k_warp_size;
+    if ((wait.mask >> (current_ - first) & 1u) == 0) {
+        fail(fmt::format("lane {} calls a warp operation (line {}) with mask {:#010x}, which does not name it",
+                         current_ - first, wait.line, wait.mask));
+    }
+    Fibre* fibre = threads_[current_].fibre;
+    wait_here(wait);
+    const unsigned released = warp_meetings_.arrive(threads_, current_);
+    for (std::uint32_t lane = 0; lane < k_warp_size; ++lane) {
+        if ((released >> lane & 1u) == 0) continue;
+        threads_[first + lane].state = ThreadState::ready;
+        ready_.push_back(first + lane);
+    }
+    fibre->suspend();
+}
+
+void BlockRunner::fail(const std::string& sentence_end) {
+    const CudaThread& thread = threads_[current_];
+    failure_ = fmt::format("{}, thread ({},{},{}): {}", block_name(), thread.index[0], thread.index[1], thread.index[2],
+                           sentence_end);
+    thread.fibre->suspend();
+}
+
+std::string BlockRunner::block_name() const {
+    const unsigned* index = code_->interface().block_index;
+    return fmt::format("block ({},{},{})", index[0], index[1], index[2]);
+}
+
+}  // namespace tconv::emulator

@@ -1,0 +1,113 @@
+#include "device/emulator/program.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+
+#include "core/error.hpp"
+
+namespace tconv::emulator {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// The two ends of a pipe that no other program inherits.
+class Pipe {
+public:
+    Pipe() {
+        if (pipe2(ends_, O_CLOEXEC) != 0) {
+            throw Error(ErrorKind::unavailable, fmt::format("a pipe cannot be made: {}", std::strerror(errno)));
+        }
+    }
+    Pipe(const Pipe&) = delete;
+    Pipe& operator=(const Pipe&) = delete;
+    ~Pipe() {
+        close(ends_[0]);
+        close_writer();
+    }
+    [[nodiscard]] int reader() const { return ends_[0]; }
+    [[nodiscard]] int writer() const { return ends_[1]; }
+    void close_writer() {
+        if (ends_[1] >= 0) close(ends_[1]);
+        ends_[1] = -1;
+    }
+
+private:
+    int ends_[2] = {-1, -1};
+};
+
+pid_t spawn(const std::vector<std::string>& arguments, int output) {
+    std::vector<char*> pointers;
+    for (const std::string& argument : arguments)
+        pointers.push_back(const_cast<char*>(argument.c_str()));
+    pointers.push_back(nullptr);
+
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawnattr_init(&attributes);
+    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
+    posix_spawn_file_actions_adddup2(&actions, output, STDERR_FILENO);
+    // A group of its own, so that a compiler that is stopped takes its passes with it.
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
+    posix_spawnattr_setpgroup(&attributes, 0);
+    pid_t process = -1;
+    const int error = posix_spawn(&process, pointers[0], &actions, &attributes, pointers.data(), environ);
+    posix_spawn_file_actions_destroy(&actions);
+    posix_spawnattr_destroy(&attributes);
+    if (error != 0) {
+        throw Error(ErrorKind::unavailable,
+                    fmt::format("the program '{}' cannot be started: {}", arguments[0], std::strerror(error)));
+    }
+    return process;
+}
+
+/// Reads until the end; false when `deadline` came first.
+bool read_output(int reader, Clock::time_point deadline, std::size_t output_limit, std::string& output) {
+    char buffer[4096];
+    for (;;) {
+        const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
+        pollfd waiting{reader, POLLIN, 0};
+        const int ready = left > 0 ? poll(&waiting, 1, static_cast<int>(std::min<long long>(left, 60'000))) : 0;
+        if (ready == 0 && Clock::now() >= deadline) return false;
+        if (ready <= 0) continue;
+        const ssize_t count = read(reader, buffer, sizeof buffer);
+        if (count < 0 && errno == EINTR) continue;
+        if (count <= 0) return true;
+        const std::size_t room = output_limit - std::min(output.size(), output_limit);
+        output.append(buffer, std::min(static_cast<std::size_t>(count), room));
+    }
+}
+
+int wait_for(pid_t process) {
+    int status = 0;
+    while (waitpid(process, &status, 0) < 0 && errno == EINTR) {
+    }
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+}  // namespace
+
+ProgramResult run_program(const std::vector<std::string>& arguments, std::chrono::milliseconds limit,
+                          std::size_t output_limit) {
+    const Clock::time_point deadline = Clock::now() + limit;
+    ProgramResult result;
+    Pipe pipe;
+    const pid_t process = spawn(arguments, pipe.writer());
+    pipe.close_writer();
+    result.timed_out = !read_output(pipe.reader(), deadline, output_limit, result.output);
+    if (result.timed_out) kill(-process, SIGKILL);
+    result.exit_code = wait_for(process);
+    return result;
+}
+
+}  // namespace tconv::emulator

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <cstdint>
+
+#include "core/launch_plan.hpp"
+#include "device/device.hpp"
+
+namespace tconv {
+
+/// Addresses of one call, as a plan's arguments name them.
+struct CallTensors {
+    DevicePointer input = 0;
+    DevicePointer weight = 0;
+    DevicePointer bias = 0;  ///< 0 without bias
+    DevicePointer output = 0;
+    DevicePointer workspace = 0;
+};
+
+/// Enqueues all launches of a plan for `batch` entries on `stream`, in order. Throws Error(device).
+void launch_plan(Device& device, Module& module, const LaunchPlan& plan, std::int64_t batch, const CallTensors& tensors,
+                 StreamHandle stream = nullptr);
+
+}  // namespace tconv

@@ -1,0 +1,198 @@
+#include "device/driver/driver.hpp"
+
+#include <dlfcn.h>
+
+#include <cstdlib>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "core/error.hpp"
+#include "tests/catch.hpp"
+#include "tests/device/contains.hpp"
+
+// The driver's library is opened once a process: CTest runs every case in a process of its own, and each case says
+// first how the fake driver is to behave.
+namespace {
+
+using namespace tconv;
+
+constexpr const char* k_ptx = ".version 7.0\n.target sm_80\n.address_size 64\n";
+
+void use_fake(std::initializer_list<std::pair<std::string, int>> answers = {}) {
+    setenv("TCONV_CUDA_DRIVER", TCONV_FAKE_DRIVER, 1);
+    for (const auto& [name, value] : answers)
+        setenv(("FAKE_CUDA_" + name).c_str(), std::to_string(value).c_str(), 1);
+}
+
+template <class Function>
+Function* fake(const char* name) {
+    void* handle = dlopen(TCONV_FAKE_DRIVER, RTLD_NOW);
+    return reinterpret_cast<Function*>(dlsym(handle, name));
+}
+
+std::string calls_made() {
+    return fake<const char*()>("fake_driver_log")();
+}
+
+int count_calls(const std::string& call) {
+    int count = 0;
+    const std::string log = calls_made();
+    for (std::size_t at = log.find(call + "\n"); at != std::string::npos; at = log.find(call + "\n", at + 1))
+        ++count;
+    return count;
+}
+
+template <class Action>
+std::string error_of(ErrorKind kind, Action&& action) {
+    try {
+        action();
+    } catch (const Error& error) {
+        CHECK(error.kind() == kind);
+        return error.what();
+    }
+    FAIL("no error");
+    return {};
+}
+
+}  // namespace
+
+TEST_CASE("a missing driver library is a reason, not a failure") {
+    setenv("TCONV_CUDA_DRIVER", "/nonexistent/libcuda.so.1", 1);
+    const DriverStatus status = driver_status();
+    CHECK_FALSE(status.available);
+    CHECK(status.devices.empty());
+    CHECK_THAT(status.reason, contains("/nonexistent/libcuda.so.1"));
+    CHECK_THAT(error_of(ErrorKind::unavailable, [] { (void)open_cuda_device(0); }), contains("is not there"));
+    CHECK_THAT(error_of(ErrorKind::unavailable, [] { (void)open_current_cuda_device(); }), contains("is not there"));
+}
+
+TEST_CASE("a driver that does not start is named by its error") {
+    use_fake({{"cuInit", 100}});
+    const DriverStatus status = driver_status();
+    CHECK_FALSE(status.available);
+    CHECK(status.reason ==
+          "The CUDA driver does not start: cuInit: CUDA_ERROR_NO_DEVICE (no CUDA-capable device is detected).");
+}
+
+TEST_CASE("a driver without devices is not available") {
+    use_fake({{"devices", 0}});
+    const DriverStatus status = driver_status();
+    CHECK_FALSE(status.available);
+    CHECK(status.version == "12.4");
+    CHECK(status.reason == "The CUDA driver lists no device.");
+    CHECK_THAT(error_of(ErrorKind::unavailable, [] { (void)open_cuda_device(0); }), contains("cuda:0"));
+}
+
+TEST_CASE("an error code that the driver cannot name is an error") {
+    use_fake({{"cuDeviceGetCount", 54321}});
+    const DriverStatus status = driver_status();
+    CHECK_FALSE(status.available);
+    CHECK_THAT(status.reason, contains("cuDeviceGetCount: error 54321"));
+}
+
+TEST_CASE("a device tells its limits and an ordinal outside the list is refused") {
+    use_fake();
+    const DriverStatus status = driver_status();
+    REQUIRE(status.available);
+    REQUIRE(status.devices.size() == 1);
+    const DeviceInfo& info = status.devices[0];
+    CHECK(info.kind == DeviceKind::cuda);
+    CHECK(info.name == "Fake GPU");
+    CHECK(info.memory_bytes == std::int64_t{1} << 33);
+    CHECK(info.driver_version == "12.4");
+    CHECK(info.multiprocessors == 1016);          // attribute 16
+    CHECK(info.shared_memory_per_block == 1097);  // attribute 97, the opt-in maximum
+    CHECK(open_cuda_device(0)->info() == info);
+    CHECK_THAT(error_of(ErrorKind::unavailable, [] { (void)open_cuda_device(1); }), contains("no device cuda:1"));
+    CHECK_THROWS_AS(open_cuda_device(-1), Error);
+}
+
+TEST_CASE("the primary context is current during a call only, and outlives its modules") {
+    use_fake();
+    std::unique_ptr<Device> device = open_cuda_device(0);
+    CHECK(fake<void*()>("fake_driver_current")() == nullptr);
+    std::unique_ptr<Module> module = device->load({k_ptx});
+    CHECK(fake<void*()>("fake_driver_current")() == nullptr);
+    CHECK(count_calls("cuCtxPushCurrent") == count_calls("cuCtxPopCurrent"));
+    device.reset();
+    CHECK(count_calls("cuDevicePrimaryCtxRelease") == 0);
+    module.reset();
+    CHECK(count_calls("cuModuleUnload") == 1);
+    CHECK(count_calls("cuDevicePrimaryCtxRelease") == 1);
+}
+
+TEST_CASE("a context that is current already is used and stays its owner's") {
+    use_fake();
+    REQUIRE(driver_status().available);
+    int own = 0;
+    fake<void(void*)>("fake_driver_set_current")(&own);
+    std::unique_ptr<Device> device = open_current_cuda_device();
+    device->synchronize();
+    device.reset();
+    CHECK(fake<void*()>("fake_driver_current")() == &own);
+    CHECK(count_calls("cuDevicePrimaryCtxRetain") == 0);
+    CHECK(count_calls("cuDevicePrimaryCtxRelease") == 0);
+    CHECK(count_calls("cuCtxPushCurrent") == 0);
+}
+
+TEST_CASE("a function is resolved once and opts in to large shared memory once") {
+    use_fake();
+    const std::unique_ptr<Device> device = open_cuda_device(0);
+    const std::unique_ptr<Module> module = device->load({k_ptx});
+    LaunchGeometry geometry;
+    device->launch(*module, "k", geometry, nullptr, nullptr);
+    CHECK(count_calls("cuFuncSetAttribute") == 0);
+    geometry.shared_bytes = 48 * 1024 - 1024;  // with the fake's 1024 static bytes: all that needs no asking
+    device->launch(*module, "k", geometry, nullptr, nullptr);
+    CHECK(count_calls("cuFuncSetAttribute") == 0);
+    geometry.shared_bytes += 1;
+    for (int i = 0; i < 3; ++i)
+        device->launch(*module, "k", geometry, nullptr, nullptr);
+    CHECK(count_calls("cuFuncSetAttribute") == 1);
+    CHECK(count_calls("cuModuleGetFunction") == 1);
+    CHECK(count_calls("cuLaunchKernel") == 5);
+}
+
+TEST_CASE("failures name the call, the kernel and the driver's words") {
+    use_fake({{"cuLaunchKernel", 1}, {"cuMemAlloc", 77777}, {"cuModuleUnload", 1}, {"cuMemFree", 1}});
+    const std::unique_ptr<Device> device = open_cuda_device(0);
+    {
+        const std::unique_ptr<Module> module = device->load({k_ptx});
+        CHECK(error_of(ErrorKind::device, [&] { device->launch(*module, "direct_f32", {}, nullptr, nullptr); }) ==
+              "cuLaunchKernel(direct_f32): CUDA_ERROR_INVALID_VALUE (invalid argument)");
+        LaunchGeometry huge;
+        huge.grid = {std::int64_t{1} << 32, 1, 1};
+        CHECK_THAT(error_of(ErrorKind::device, [&] { device->launch(*module, "k", huge, nullptr, nullptr); }),
+                   contains("grid x (4294967296)"));
+    }
+    CHECK(error_of(ErrorKind::device, [&] { (void)device->allocate(256); }) == "cuMemAlloc(256 bytes): error 77777");
+    device->release(0x10000);
+}
+
+TEST_CASE("a refused image comes with the driver's log, a damaged one never reaches the driver") {
+    use_fake({{"cuModuleLoadDataEx", 1}});
+    const std::unique_ptr<Device> device = open_cuda_device(0);
+    CHECK(error_of(ErrorKind::device, [&] { (void)device->load({k_ptx}); }) ==
+          "cuModuleLoadDataEx: CUDA_ERROR_INVALID_VALUE (invalid argument): ptxas said no");
+    CHECK_THROWS_AS(device->load({"\x7f"
+                                  "ELF cut"}),
+                    Error);
+    CHECK(count_calls("cuModuleLoadDataEx") == 1);
+}
+
+TEST_CASE("samples are enqueued before the batch's one wait, with events used again") {
+    use_fake();
+    const std::unique_ptr<Device> device = open_cuda_device(0);
+    std::string order;
+    const std::vector<double> samples = device->time(
+        3, [&] { order += "b"; }, [&] { order += "w"; });
+    CHECK(samples == std::vector<double>{0.5, 0.5, 0.5});
+    CHECK(order == "bwbwbw");
+    CHECK(count_calls("cuEventSynchronize") == 1);
+    CHECK(calls_made().find("cuEventElapsedTime") > calls_made().find("cuEventSynchronize"));
+    CHECK(device->time(2, {}, [] {}).size() == 2);
+    CHECK(count_calls("cuEventCreate") == 6);
+    CHECK(device->time(200, {}, [] {}).size() == 200);
+    CHECK(device->time(0, {}, [] {}).empty());
+}

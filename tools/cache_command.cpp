@@ -1,0 +1,175 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <set>
+
+#include "cache/database.hpp"
+#include "cache/paths.hpp"
+#include "core/error.hpp"
+#include "tools/command.hpp"
+#include "tools/format.hpp"
+#include "tools/values.hpp"
+
+namespace tconv {
+namespace {
+
+constexpr std::size_t k_top_trials = 5;
+constexpr std::size_t k_reasons_a_kind = 3;
+
+struct CacheOptions {
+    std::string database;
+    std::string problem;
+    std::optional<std::string> tolerance;
+};
+
+std::filesystem::path database_path(const CacheOptions& options) {
+    return options.database.empty() ? default_database_path() : std::filesystem::path(options.database);
+}
+
+/// The user's own database, or nothing where none was made yet; one named with --database must be there.
+std::optional<Database> open_existing(const CacheOptions& options) {
+    const std::filesystem::path path = database_path(options);
+    std::error_code error;
+    const bool absent = std::filesystem::status(path, error).type() == std::filesystem::file_type::not_found;
+    if (absent && options.database.empty()) {
+        fmt::print("nothing tuned yet: {} is made by the first tconv tune\n", path.string());
+        return std::nullopt;
+    }
+    return Database(path, OpenMode::read_only);
+}
+
+const std::string& name_or(const std::string& name, const std::string& otherwise) {
+    return name.empty() ? otherwise : name;
+}
+
+void run_list(const CacheOptions& options) {
+    const std::optional<Database> database = open_existing(options);
+    if (!database) return;
+    std::vector<std::vector<std::string>> rows{
+        {"problem", "best", "error", "family", "valid", "trials", "updated", "device"}};
+    for (const ProblemSummary& s : database->list()) {
+        rows.push_back({one_line(name_or(s.problem_name, key(s.problem))),
+                        s.best_median ? format_milliseconds(*s.best_median) : "none",
+                        s.best_median ? fmt::format("{:.1e}", s.best_error) : "", one_line(s.best_template),
+                        fmt::format("{}", s.valid), fmt::format("{}", s.trials), one_line(s.updated),
+                        one_line(s.device)});
+    }
+    fmt::print("{}", align_columns(rows, 0b110110));
+}
+
+/// Rows of the list that `text` means: those with this name or key, else those whose name or key begins with it.
+std::vector<ProblemSummary> matches(const Database& database, const std::string& text) {
+    const std::vector<ProblemSummary> all = database.list();
+    std::vector<ProblemSummary> found;
+    const auto pick = [&](const auto& fits) { std::copy_if(all.begin(), all.end(), std::back_inserter(found), fits); };
+    pick([&](const auto& s) { return s.problem_name == text || key(s.problem) == text; });
+    if (!found.empty()) return found;
+    pick([&](const auto& s) { return s.problem_name.rfind(text, 0) == 0 || key(s.problem).rfind(text, 0) == 0; });
+    std::set<std::string> problems;
+    for (const ProblemSummary& s : found)
+        problems.insert(name_or(s.problem_name, key(s.problem)));
+    if (found.empty() || text.empty()) {
+        throw Error(ErrorKind::not_found,
+                    fmt::format("problem ({}) must be a name or a key of {}, or the beginning of one", shown(text),
+                                database.path().string()));
+    }
+    if (problems.size() > 1) {
+        throw Error(ErrorKind::bad_input,
+                    fmt::format("problem ({}) must be the beginning of one name or key, not of {}, "
+                                "among them {} and {}",
+                                shown(text), problems.size(), *problems.begin(), *std::next(problems.begin())));
+    }
+    return found;
+}
+
+void print_top(const std::vector<const Trial*>& winners) {
+    std::vector<std::vector<std::string>> rows{{"", "time", "spread", "error", "family and config"}};
+    for (std::size_t rank = 0; rank < std::min(winners.size(), k_top_trials); ++rank) {
+        const Outcome& o = winners[rank]->outcome;
+        rows.push_back({rank == 0 ? "  winner" : fmt::format("  {}", rank + 1), format_milliseconds(o.timing.median),
+                        fmt::format("{:.1f} %", 100 * o.timing.spread), fmt::format("{:.1e}", o.error.relative),
+                        winners[rank]->template_name + " " + to_string(winners[rank]->config)});
+    }
+    fmt::print("{}", align_columns(rows, 0b1110));
+}
+
+void print_failures(const std::vector<Trial>& trials) {
+    std::map<OutcomeKind, std::map<std::string, std::int64_t>> reasons;
+    for (const Trial& trial : trials) {
+        if (trial.outcome.kind != OutcomeKind::valid) ++reasons[trial.outcome.kind][one_line(trial.outcome.reason)];
+    }
+    for (const auto& [kind, counts] : reasons) {
+        std::vector<std::pair<std::int64_t, std::string>> common;
+        std::int64_t total = 0;
+        for (const auto& [reason, count] : counts) {
+            common.emplace_back(count, reason);
+            total += count;
+        }
+        std::stable_sort(common.begin(), common.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+        fmt::print("  {} {}\n", total, to_string(kind));
+        for (std::size_t i = 0; i < std::min(common.size(), k_reasons_a_kind); ++i)
+            fmt::print("    {} x {}\n", common[i].first, common[i].second);
+        if (common.size() > k_reasons_a_kind)
+            fmt::print("    and {} other reasons\n", common.size() - k_reasons_a_kind);
+    }
+}
+
+void print_problem(const Database& database, const ProblemSummary& s, std::optional<double> asked_tolerance) {
+    const double tolerance = asked_tolerance.value_or(default_tolerance(s.problem.dtype));
+    const std::vector<Trial> trials = database.trials(s.problem, s.device);
+    std::vector<const Trial*> winners;
+    for (const Trial& trial : trials) {
+        if (trial.outcome.kind == OutcomeKind::valid && trial.outcome.error.relative <= tolerance)
+            winners.push_back(&trial);
+    }
+    std::stable_sort(winners.begin(), winners.end(), [](const Trial* a, const Trial* b) {
+        return a->outcome.timing.median < b->outcome.timing.median;
+    });
+    if (!s.problem_name.empty()) fmt::print("{}: ", one_line(s.problem_name));
+    fmt::print("{}\n  on {}\n  {} trials, {} valid within {:.2g}, last {}\n", key(s.problem), one_line(s.device),
+               trials.size(), winners.size(), tolerance, one_line(s.updated));
+    if (!winners.empty()) print_top(winners);
+    print_failures(trials);
+}
+
+void run_show(const CacheOptions& options) {
+    std::optional<double> tolerance;
+    if (options.tolerance) tolerance = parse_tolerance("--tolerance", *options.tolerance);
+    const std::optional<Database> database = open_existing(options);
+    if (!database)
+        throw Error(ErrorKind::not_found, fmt::format("problem ({}) was never tuned", shown(options.problem)));
+    for (const ProblemSummary& summary : matches(*database, options.problem))
+        print_problem(*database, summary, tolerance);
+}
+
+}  // namespace
+
+void add_cache_command(CLI::App& app) {
+    CLI::App* command = app.add_subcommand("cache", "Look into the database of trials and winners");
+    command->require_subcommand(0, 1);
+    command->callback([command] {
+        if (command->get_subcommands().empty())
+            throw Error(ErrorKind::bad_input, "no command given after cache: it must be list, show or path");
+    });
+    const auto options = std::make_shared<CacheOptions>();
+    CLI::App* list = command->add_subcommand("list", "One line a problem and device, most recent first");
+    add_database_option(*list, options->database);
+    list->callback([options] { run_list(*options); });
+
+    CLI::App* show = command->add_subcommand("show", "The winner, the next best trials and the failures of a problem");
+    show->add_option("problem", options->problem, "Layer name or key, or the beginning of one")->required();
+    show->add_option("--tolerance", options->tolerance, "Largest error of a winner (default: the type's own)")
+        ->type_name("X");
+    add_database_option(*show, options->database);
+    show->callback([options] { run_show(*options); });
+
+    CLI::App* path = command->add_subcommand("path", "Print the path of the database");
+    add_database_option(*path, options->database);
+    path->callback([options] { fmt::print("{}\n", database_path(*options).string()); });
+}
+
+}  // namespace tconv

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "device/compiler.hpp"
+#include "device/device.hpp"
+
+namespace tconv {
+
+/// Which device a command uses, before anything is opened.
+struct DeviceChoice {
+    bool emulator = true;
+    int ordinal = 0;     ///< of the CUDA device
+    std::string reason;  ///< one sentence: which device, and why
+};
+
+/// "auto" (the first CUDA device where the driver and NVRTC are there, else the emulator), "cuda:N" or "emulator".
+/// Throws Error(bad_input) when the text is none of these or the device is not there, with what is missing.
+[[nodiscard]] DeviceChoice choose_device(const std::string& text);
+
+/// A device and the compiler that makes its code.
+struct OpenedDevice {
+    std::unique_ptr<Device> device;
+    std::unique_ptr<Compiler> compiler;
+};
+
+/// Throws Error(unavailable) when the device or its compiler cannot be used.
+[[nodiscard]] OpenedDevice open_device(const DeviceChoice& choice);
+
+/// Facts of the chosen device, without a compiler.
+[[nodiscard]] DeviceInfo device_facts(const DeviceChoice& choice);
+
+}  // namespace tconv

@@ -1,0 +1,136 @@
+#include "tools/report.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "tools/format.hpp"
+#include "tools/progress.hpp"
+
+namespace tconv {
+namespace {
+
+constexpr std::size_t k_label_width = 12;
+
+/// A labelled value, wrapped with its continuation lines under its first.
+void add_row(std::string& text, const std::string& label, const std::string& value, int width) {
+    const std::size_t room = static_cast<std::size_t>(std::max(width, 60)) - k_label_width - 2;
+    std::string head = "  " + label + std::string(k_label_width - label.size(), ' ');
+    for (const std::string& line : wrap(value, room)) {
+        text += head + line + "\n";
+        head.assign(k_label_width + 2, ' ');
+    }
+}
+
+std::string title(const TuneResult& r) {
+    const Problem& p = r.problem;
+    const std::string facts = fmt::format(
+        "{}-D, batch {}, {} -> {} channels, input {}, kernel {}, output {}", p.spatial_axes, p.batch, p.in_channels,
+        p.out_channels, join_extents(p, p.input), join_extents(p, p.kernel), join_extents(p, output_extents(p)));
+    return r.problem_name.empty() ? facts : r.problem_name + ": " + facts;
+}
+
+std::string time_words(const TuneResult& r) {
+    const Timing& timing = r.winner->outcome.timing;
+    return fmt::format("{} +- {:.1f} % (median of {} samples){}", format_milliseconds(timing.median),
+                       100 * timing.spread, timing.samples.size(),
+                       r.emulated ? ", time of the emulation: no GPU figure" : "");
+}
+
+std::string error_words(const TuneResult& r) {
+    const double error = r.winner->outcome.error.relative;
+    return fmt::format("{:.2g}, tolerance {:.2g}", error, r.tolerance);
+}
+
+std::string limit_words(const TuneResult& r) {
+    return fmt::format("{:.1f} % of what {} allows ({} at best)", 100 * share_of_limit(r),
+                       r.emulated ? "this processor" : "the device", format_milliseconds(r.limit_milliseconds));
+}
+
+std::string runner_up_words(const TuneResult& r) {
+    const Trial& second = *r.runner_up;
+    const bool same_family = second.template_name == r.winner->template_name;
+    return fmt::format("{}, {}{}", format_milliseconds(second.outcome.timing.median),
+                       same_family ? "the winner but for " : second.template_name + " ",
+                       config_difference(second, *r.winner));
+}
+
+std::string trial_words(const TuneResult& r) {
+    const std::string failed = failures_by_kind(r.failures);
+    return fmt::format("{} measured, {} reused{}{}", r.trials_measured, r.trials_reused,
+                       failed.empty() ? "" : "; failed: " + failed, r.interrupted ? "; interrupted" : "");
+}
+
+std::string busy_words(const TuneResult& r) {
+    const double share = r.seconds > 0 ? 100 * r.device_busy_seconds / r.seconds : 0;
+    return fmt::format("{:.1f} s of {:.1f} s ({:.0f} %)", r.device_busy_seconds, r.seconds, share);
+}
+
+void add_winner(std::string& text, const TuneResult& r, int width) {
+    add_row(text, "winner", r.winner->template_name + " " + to_string(r.winner->config), width);
+    add_row(text, "time", time_words(r), width);
+    if (r.reference_milliseconds) {
+        add_row(text, "speed-up",
+                fmt::format("{} over the reference ({})",
+                            format_factor(*r.reference_milliseconds / r.winner->outcome.timing.median),
+                            format_milliseconds(*r.reference_milliseconds)),
+                width);
+    }
+    if (r.limit_milliseconds > 0) add_row(text, "limit", limit_words(r), width);
+    add_row(text, "error", error_words(r), width);
+    if (r.runner_up) add_row(text, "runner-up", runner_up_words(r), width);
+}
+
+}  // namespace
+
+double share_of_limit(const TuneResult& result) {
+    if (!result.winner || !(result.winner->outcome.timing.median > 0)) return 0;
+    return result.limit_milliseconds / result.winner->outcome.timing.median;
+}
+
+std::string config_difference(const Trial& trial, const Trial& other) {
+    if (trial.template_name != other.template_name) return to_string(trial.config);
+    Config changed;
+    for (const auto& [name, value] : trial.config) {
+        const auto twin = other.config.find(name);
+        if (twin == other.config.end() || twin->second != value) changed.emplace(name, value);
+    }
+    return to_string(changed);
+}
+
+std::string report(const TuneResult& r, const ReportContext& context) {
+    std::string text = title(r) + "\n";
+    add_row(text, "problem", key(r.problem), context.width);
+    add_row(text, "device", r.device, context.width);
+    if (r.winner) {
+        add_winner(text, r, context.width);
+    } else {
+        add_row(text, "winner", fmt::format("none: no candidate was valid with an error up to {:.2g}", r.tolerance),
+                context.width);
+    }
+    add_row(text, "trials", trial_words(r), context.width);
+    add_row(text, "device busy", busy_words(r), context.width);
+    add_row(text, "stored in", context.database.empty() ? "nowhere" : context.database, context.width);
+    for (const std::string& warning : r.warnings)
+        add_row(text, "warning", one_line(warning), context.width);
+    return text;
+}
+
+std::string summary(const std::vector<TuneResult>& results) {
+    std::vector<std::vector<std::string>> rows{{"layer", "time", "speed-up", "limit", "error", "family", "trials"}};
+    for (const TuneResult& r : results) {
+        const std::string trials = fmt::format("{}", r.trials_measured + r.trials_reused);
+        if (!r.winner) {
+            rows.push_back({r.problem_name, "no winner", "", "", "", "", trials});
+            continue;
+        }
+        const double median = r.winner->outcome.timing.median;
+        rows.push_back({r.problem_name, format_milliseconds(median),
+                        r.reference_milliseconds ? format_factor(*r.reference_milliseconds / median) : "",
+                        fmt::format("{:.0f} %", 100 * share_of_limit(r)),
+                        fmt::format("{:.1e}", r.winner->outcome.error.relative), r.winner->template_name, trials});
+    }
+    return align_columns(rows, 0b1011110);
+}
+
+}  // namespace tconv

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tools/problem_options.hpp"
+#include "tuner/session.hpp"
+
+namespace tconv {
+
+/// The flags of `tconv tune`, as typed.
+struct TuneOptions {
+    ProblemOptions problem;
+    std::optional<std::string> layers;  ///< layer file
+    std::optional<std::string> only;    ///< names of layers and groups
+    std::optional<std::string> tolerance;
+    std::string device = "auto";
+    std::string trials = "200";
+    std::string time_limit = "60s";
+    std::string seed = "1";
+    std::string database;
+    bool json = false;
+};
+
+/// Declares the flags on a subcommand; `options` must outlive it.
+void add_tune_options(CLI::App& command, TuneOptions& options);
+
+/// One request for the problem of the flags, or one for each layer picked. Throws Error(bad_input).
+[[nodiscard]] std::vector<TuneRequest> make_requests(const TuneOptions& options);
+
+}  // namespace tconv

@@ -1,0 +1,55 @@
+#include "tuner/ceilings.hpp"
+
+#include <algorithm>
+
+namespace tconv {
+namespace {
+
+/// Device memory that lives as long as the object.
+class Memory {
+public:
+    Memory(Device& device, std::size_t bytes) : device_(device), address_(device.allocate(bytes)) {
+        device.fill(address_, 1, bytes);
+    }
+    Memory(const Memory&) = delete;
+    Memory& operator=(const Memory&) = delete;
+    ~Memory() { device_.release(address_); }
+    [[nodiscard]] DevicePointer address() const { return address_; }
+
+private:
+    Device& device_;
+    DevicePointer address_;
+};
+
+}  // namespace
+
+Ceilings measure_ceilings(Device& device, SupportKernels& support, Timer& timer) {
+    const bool emulated = device.info().kind == DeviceKind::emulator;
+    // Large beside the L2 and beside a launch; on the emulator just long enough for its clock.
+    const std::size_t bytes = emulated ? std::size_t{1} << 22 : std::size_t{1} << 30;
+    const int rounds = emulated ? 20 : 4000;
+    constexpr double operations_a_round = 2.0 * 8 * 16;
+
+    const Memory source(device, bytes);
+    const Memory target(device, bytes);
+    const double copy =
+        timer.time([&] { support.copy(source.address(), target.address(), static_cast<std::int64_t>(bytes / 16)); }, 0)
+            .minimum;
+    const double arithmetic = timer.time([&] { support.multiply_add(target.address(), rounds); }, 0).minimum;
+    const double empty = timer.time([&] { support.empty(); }, 0).median;
+
+    Ceilings ceilings;
+    ceilings.copy_bytes_per_second = 2.0 * static_cast<double>(bytes) / (copy / 1000);
+    ceilings.fma_flops_per_second =
+        operations_a_round * rounds * static_cast<double>(support.threads()) / (arithmetic / 1000);
+    ceilings.empty_launch_milliseconds = empty;
+    return ceilings;
+}
+
+double limit_milliseconds(const Problem& problem, const Ceilings& ceilings) {
+    const double bytes = minimum_bytes(problem) / ceilings.copy_bytes_per_second * 1000;
+    const double arithmetic = flops(problem) / ceilings.fma_flops_per_second * 1000;
+    return std::max({bytes, arithmetic, ceilings.empty_launch_milliseconds});
+}
+
+}  // namespace tconv

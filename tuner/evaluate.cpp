@@ -1,0 +1,85 @@
+#include "tuner/evaluate.hpp"
+
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "core/error.hpp"
+#include "core/hash.hpp"
+
+namespace tconv {
+namespace {
+
+constexpr std::size_t k_longest_reason = 2000;
+
+std::string shortened(std::string text) {
+    if (text.size() > k_longest_reason) text = text.substr(0, k_longest_reason) + " ...";
+    while (!text.empty() && (text.back() == '\n' || text.back() == ' '))
+        text.pop_back();
+    return text;
+}
+
+void fail(Outcome& outcome, OutcomeKind kind, const std::string& reason) {
+    outcome.kind = kind;
+    outcome.reason = shortened(reason);
+}
+
+/// Registers, spills and occupancy of the last launch of the plan, which does the work.
+KernelResources resources_of(Device& device, Module& module, const LaunchPlan& plan) {
+    const Launch& launch = plan.launches.back();
+    return device.resources(module, launch.kernel, {launch.grid, launch.block, launch.shared_bytes});
+}
+
+void load_validate_time(const Candidate& candidate, const Bench& bench, Evaluation& result) {
+    Outcome& outcome = result.outcome;
+    std::unique_ptr<Module> module;
+    try {
+        module = bench.device.load(result.code);
+        outcome.resources = resources_of(bench.device, *module, candidate.plan);
+    } catch (const Error& error) {
+        fail(outcome, OutcomeKind::resource_error, error.what());
+        return;
+    }
+    if (bench.device.info().kind == DeviceKind::cuda && outcome.resources.blocks_per_multiprocessor == 0) {
+        fail(outcome, OutcomeKind::resource_error,
+             fmt::format("no block fits on a multiprocessor: {} registers a thread, {} bytes of shared memory",
+                         outcome.resources.registers, candidate.plan.launches.back().shared_bytes));
+        return;
+    }
+    bench.validator.validate(*module, candidate.plan, candidate.tolerance, outcome);
+    if (outcome.kind != OutcomeKind::valid) return;
+    const CallTensors tensors = bench.validator.timing_tensors(candidate.plan);
+    outcome.timing =
+        bench.timer.time([&] { launch_plan(bench.device, *module, candidate.plan, candidate.problem.batch, tensors); },
+                         candidate.best_milliseconds);
+}
+
+}  // namespace
+
+Evaluation evaluate(const Candidate& candidate, const Bench& bench) {
+    Evaluation result;
+    result.outcome.plan = candidate.plan;
+    try {
+        check_plan(candidate.plan, candidate.problem, bench.device.info());
+    } catch (const Error& error) {
+        fail(result.outcome, OutcomeKind::resource_error, error.what());
+        return result;
+    }
+    CompileResult compiled = bench.builder.build(candidate);
+    bench.builder.forget(candidate);
+    result.outcome.compile_milliseconds = compiled.milliseconds;
+    if (!compiled.ok) {
+        fail(result.outcome, OutcomeKind::compile_error, compiled.log);
+        return result;
+    }
+    result.code = std::move(compiled.code);
+    if (bench.device.info().kind == DeviceKind::cuda) result.outcome.binary_key = content_hash(result.code.code);
+    try {
+        load_validate_time(candidate, bench, result);
+    } catch (const std::exception& error) {
+        fail(result.outcome, OutcomeKind::launch_error, error.what());
+    }
+    return result;
+}
+
+}  // namespace tconv

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "core/outcome.hpp"
+#include "device/device.hpp"
+
+namespace tconv {
+
+/// Median, minimum and spread (half the interquartile range over the median) of raw samples in milliseconds.
+[[nodiscard]] Timing summarise(std::vector<double> samples);
+
+struct TimerSettings {
+    int batch = 5;  ///< samples taken between looks at the spread
+    int max_samples = 30;
+    double good_spread = 0.01;  ///< enough once the spread is below
+    double max_seconds = 0.5;   ///< of device time, a candidate
+    double drop_factor = 1.4;   ///< slower than the best by this factor in its first sample: not worth another
+};
+
+/// Times launches with the L2 flushed before every sample.
+class Timer {
+public:
+    /// Allocates the flush buffer: 256 MB or four times the L2, whichever is larger, where the device's memory holds
+    /// it; none on the emulator.
+    explicit Timer(Device& device, const TimerSettings& settings = {});
+    Timer(const Timer&) = delete;
+    Timer& operator=(const Timer&) = delete;
+    ~Timer();
+
+    /// Samples `work` until the spread is small. With `best` > 0, a first sample above best x drop_factor ends it at
+    /// once.
+    [[nodiscard]] Timing time(const std::function<void()>& work, double best_milliseconds);
+
+    /// Times several works in turn (A B C A B C ...), `rounds` samples each, so that a drift of the clocks meets all
+    /// alike.
+    [[nodiscard]] std::vector<Timing> interleave(const std::vector<std::function<void()>>& works, int rounds);
+
+private:
+    [[nodiscard]] std::vector<double> sample(int count, const std::function<void()>& work);
+
+    Device& device_;
+    TimerSettings settings_;
+    DevicePointer flush_ = 0;
+    std::size_t flush_bytes_ = 0;
+};
+
+}  // namespace tconv
