@@ -186,8 +186,6 @@ std::optional<Winner> Database::Impl::winner(const std::string& problem_key, con
             check_plan(found.trial.outcome.plan, launched, device);
             if (device.kind != DeviceKind::emulator) found.binary = read_binary(rows);
             return found;
-        } catch (const sqlite::Failure&) {
-            throw;
         } catch (const Error& error) {
             warn(fmt::format("trial {}", rows.integer(k_trial_column_count - 1)), error);
         }
@@ -261,9 +259,10 @@ std::optional<Winner> Database::winner_of_other_batch(const Problem& problem, co
             }
         }
     }
+    // Equal ratios give equal quotients, so that ties are seen as ties.
     const auto ratio = [&](const Problem& other) {
-        const auto [less, more] = std::minmax(other.batch, std::max<std::int64_t>(problem.batch, 1));
-        return static_cast<double>(more) / static_cast<double>(less);
+        const std::int64_t asked = std::max<std::int64_t>(problem.batch, 1);
+        return static_cast<double>(std::max(asked, other.batch)) / static_cast<double>(std::min(asked, other.batch));
     };
     std::sort(others.begin(), others.end(), [&](const Problem& a, const Problem& b) {
         return std::pair(ratio(a), -a.batch) < std::pair(ratio(b), -b.batch);

@@ -66,8 +66,8 @@ struct LaunchJob {
     BlockOrder order;
     std::atomic<std::uint64_t> next{0};
     std::atomic<bool> failed{false};
-    std::mutex mutex;
-    std::exception_ptr failure;  // the one that came first in the order of blocks
+    std::mutex mutex{};
+    std::exception_ptr failure{};  // the one that came first in the order of blocks
     std::uint64_t failure_position = 0;
 };
 

@@ -118,9 +118,7 @@ TEST_CASE("the names of an expression are found") {
 }
 
 TEST_CASE("what is no expression is refused with a position") {
-    const auto error = [](const std::string& text) {
-        return error_of([&] { (void)names_in_expression(text); });
-    };
+    const auto error = [](const std::string& text) { return error_of([&] { (void)names_in_expression(text); }); };
     check_holds(error("x +"), "cannot read the expression \"x +\"");
     check_holds(error("x +"), "position");
     check_holds(error("x)"), "position 1");

@@ -36,7 +36,8 @@ const std::vector<std::string> k_good = {
 
 std::string parse_error(const std::vector<std::string>& lines) {
     std::string text;
-    for (const std::string& line : lines) text += line + "\n";
+    for (const std::string& line : lines)
+        text += line + "\n";
     return error_of([&] { (void)SearchSpace::parse(text, "a.yaml"); });
 }
 
@@ -61,7 +62,8 @@ std::string after(std::size_t number, const std::string& line) {
 TEST_CASE("a right file is taken") {
     CHECK(parse_error(k_good) == "no error");
     std::string text;
-    for (const std::string& line : k_good) text += line + "\n";
+    for (const std::string& line : k_good)
+        text += line + "\n";
     const SearchSpace space = SearchSpace::parse(text, "a.yaml");
     CHECK(space.name() == "direct");
     CHECK(space.template_file() == "direct.cu");
@@ -111,10 +113,8 @@ TEST_CASE("values are checked with their lines") {
     check_holds(replaced(7, "  tile: {values: [[1]]}"), "must be an integer");
     CHECK(replaced(7, "  tile: {values: 8}") == "a.yaml:7: values must be a list");
     check_holds(replaced(7, "  Tile: {values: [8]}"), "a.yaml:7: the parameter \"Tile\" must be a name");
-    CHECK(replaced(7, "  min: {values: [8]}") ==
-          "a.yaml:7: the parameter min has a name that expressions use already");
-    CHECK(replaced(7, "  f16: {values: [8]}") ==
-          "a.yaml:7: the parameter f16 has a name that expressions use already");
+    CHECK(replaced(7, "  min: {values: [8]}") == "a.yaml:7: the parameter min has a name that expressions use already");
+    CHECK(replaced(7, "  f16: {values: [8]}") == "a.yaml:7: the parameter f16 has a name that expressions use already");
     CHECK(replaced(10, "  block: \"tile\"") == "a.yaml:10: the derived quantity block is already defined in line 8");
     check_holds(replaced(1, "family: Direct Kernel"), "a.yaml:1: family");
     CHECK(replaced(2, "template:") == "a.yaml:2: template must be a text that is not empty");
@@ -160,12 +160,10 @@ TEST_CASE("defaults are checked with their lines") {
 }
 
 TEST_CASE("an evaluation that must fail is found when the file is read") {
-    CHECK(replaced(10, "  pixels: \"tile / 3\"") ==
-          "a.yaml:10: \"tile / 3\" is 2.66667, which is no integer");
+    CHECK(replaced(10, "  pixels: \"tile / 3\"") == "a.yaml:10: \"tile / 3\" is 2.66667, which is no integer");
     CHECK(replaced(13, "  - \"tile % 0 == 0\"") == "a.yaml:13: % of 8 by zero in \"tile % 0 == 0\"");
     CHECK(replaced(13, "  - \"tile\"") == "a.yaml:13: the rule \"tile\" is 8, which is neither 0 nor 1");
-    CHECK(replaced(5, "  - \"problem.batch\"") !=
-          "no error");
+    CHECK(replaced(5, "  - \"problem.batch\"") != "no error");
     CHECK(replaced(16, "  grid: [\"tile - 8\", \"1\", \"1\"]") ==
           "a.yaml:16: the grid extent \"tile - 8\" is 0, but must be at least 1");
     CHECK(replaced(21, "workspace_bytes: \"-tile\"") ==

@@ -30,7 +30,8 @@ struct RandomSpace {
         for (const char* name : {"a", "b", "c", "d"}) {
             std::set<std::int64_t> values;
             const std::size_t count = 1 + random() % 4;
-            while (values.size() < count) values.insert(static_cast<std::int64_t>(random() % 9));
+            while (values.size() < count)
+                values.insert(static_cast<std::int64_t>(random() % 9));
             parameters.push_back({name, {values.begin(), values.end()}, ""});
             std::shuffle(parameters.back().values.begin(), parameters.back().values.end(), random);
         }
@@ -47,7 +48,8 @@ struct RandomSpace {
         std::string constraints;
         for (const Parameter& parameter : parameters) {
             values += "  " + parameter.name + ": {values: [";
-            for (const std::int64_t value : parameter.values) values += std::to_string(value) + ", ";
+            for (const std::int64_t value : parameter.values)
+                values += std::to_string(value) + ", ";
             values += "]}\n";
         }
         for (std::size_t i = 0; i < rules.size(); ++i) {
@@ -139,8 +141,7 @@ TEST_CASE("branches that break a constraint are never entered") {
 TEST_CASE("a constraint protects the quantities and constraints after it") {
     // 16 / a is a fraction for a = 3, and b / (a - 4) divides by zero for a = 4: both are ruled out before.
     const SearchSpace space = make_space(
-        "  b: {values: [0, 1]}\n  a: {values: [1, 2, 3, 4, 8]}\n",
-        "  part: \"16 / a\"\n  other: \"b / (a - 4)\"\n",
+        "  b: {values: [0, 1]}\n  a: {values: [1, 2, 3, 4, 8]}\n", "  part: \"16 / a\"\n  other: \"b / (a - 4)\"\n",
         "  - \"divides(a, 16)\"\n  - \"a != 4\"\n  - \"part <= 16\"\n  - \"a < 4 ? b == 0 : 1\"\n  - \"b == 0\"\n");
     CHECK(all_configs(space, test_problem(), test_device()) ==
           std::vector<Config>{{{"a", 1}, {"b", 0}}, {{"a", 2}, {"b", 0}}, {{"a", 8}, {"b", 0}}});
@@ -152,16 +153,45 @@ TEST_CASE("an evaluation that fails names file and line") {
     problem.kernel = {1, 1, 1};
     check_holds(error_of([&] { (void)all_configs(space, problem, test_device()); }), "no error");
     // The first line of derived is line 7 of the file.
-    const std::string error = error_of([] {
-        (void)make_space("  a: {values: [1, 2]}\n", "  part: \"problem.kernel_h / (problem.kernel_w - 3)\"\n");
-    });
+    const std::string error = error_of(
+        [] { (void)make_space("  a: {values: [1, 2]}\n", "  part: \"problem.kernel_h / (problem.kernel_w - 3)\"\n"); });
     check_holds(error, "test.yaml:7: division of 3 by zero in");
+}
+
+TEST_CASE("drawing without repetition yields the whole space") {
+    std::mt19937_64 random(13);
+    const auto below = [&](std::uint64_t count) { return random() % count; };
+    for (int i = 0; i < 50; ++i) {
+        const SearchSpace space = RandomSpace(random).make();
+        const std::vector<Config> valid = all_configs(space, test_problem(), test_device());
+        std::set<Config> drawn;
+        const auto is_new = [&](const Config& config) { return !drawn.contains(config); };
+        while (const auto config = space.draw(test_problem(), test_device(), below, is_new)) {
+            REQUIRE(drawn.insert(*config).second);
+        }
+        REQUIRE(drawn == std::set<Config>(valid.begin(), valid.end()));
+    }
+}
+
+TEST_CASE("drawing finds the few valid configs of a vast space") {
+    // 10^12 combinations. Nine first values in ten lead into branches of 10^10 that only the last parameter rules out.
+    std::string parameters;
+    for (int i = 0; i < 12; ++i)
+        parameters += "  p" + std::to_string(i) + ": {values: [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]}\n";
+    const SearchSpace space = make_space(parameters, "", "  - \"p0 == 3 ? 1 : p11 == 10\"\n");
+    std::mt19937_64 random(17);
+    const auto config = space.draw(
+        test_problem(), test_device(), [&](std::uint64_t count) { return random() % count; },
+        [](const Config&) { return true; });
+    REQUIRE(config.has_value());
+    CHECK(config->at("p0") == 3);
 }
 
 TEST_CASE("a family refuses problems with its reason") {
     std::string text = space_text(k_tiles);
-    text += "applies:\n  - {rule: \"problem.dtype == f32\", because: \"test computes in fp32\"}\n"
-            "  - \"device.compute_capability >= 90\"\n";
+    text +=
+        "applies:\n  - {rule: \"problem.dtype == f32\", because: \"test computes in fp32\"}\n"
+        "  - \"device.compute_capability >= 90\"\n";
     const SearchSpace space = SearchSpace::parse(text, "test.yaml");
     CHECK(space.refusal(test_problem(), test_device()).empty());
     CHECK(all_configs(space, test_problem(), test_device()).size() == 18);
@@ -179,11 +209,9 @@ TEST_CASE("a family refuses problems with its reason") {
 }
 
 TEST_CASE("a violation names the rule") {
-    const SearchSpace space =
-        make_space(k_tiles, "", "  - {rule: \"a + b <= 6\", because: \"the tile must fit\"}\n  - \"c == 0 || a > 1\"\n");
-    const auto violation = [&](const Config& config) {
-        return space.violation(test_problem(), test_device(), config);
-    };
+    const SearchSpace space = make_space(
+        k_tiles, "", "  - {rule: \"a + b <= 6\", because: \"the tile must fit\"}\n  - \"c == 0 || a > 1\"\n");
+    const auto violation = [&](const Config& config) { return space.violation(test_problem(), test_device(), config); };
     CHECK(violation({{"a", 1}, {"b", 1}, {"c", 0}}).empty());
     CHECK(violation({{"a", 4}, {"b", 3}, {"c", 0}}) == "the tile must fit");
     CHECK(violation({{"a", 1}, {"b", 1}, {"c", 1}}) == "it breaks the rule \"c == 0 || a > 1\"");
@@ -299,8 +327,9 @@ workspace_bytes_per_batch: "16 * tile_w"
 
 TEST_CASE("no plan is made for a config that is not valid") {
     const SearchSpace space = make_space(k_tiles, "", "  - {rule: \"a < 4\", because: \"too large\"}\n");
-    CHECK(error_of([&] { (void)space.plan(test_problem(), test_device(), {{"a", 4}, {"b", 1}, {"c", 0}}); }) ==
-          "the config a=4 b=1 c=0 is not valid for the family test: too large");
+    CHECK(error_of([&] {
+              (void)space.plan(test_problem(), test_device(), {{"a", 4}, {"b", 1}, {"c", 0}});
+          }) == "the config a=4 b=1 c=0 is not valid for the family test: too large");
 }
 
 TEST_CASE("answers follow the problem and the device of each call") {

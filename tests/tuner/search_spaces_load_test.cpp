@@ -44,7 +44,8 @@ private:
 TEST_CASE("the embedded search spaces are sound") {
     unsetenv("TCONV_SEARCH_SPACES");
     std::vector<std::string> names;
-    for (const SearchSpace& space : load_search_spaces()) names.push_back(space.name());
+    for (const SearchSpace& space : load_search_spaces())
+        names.push_back(space.name());
     CHECK(std::is_sorted(names.begin(), names.end()));
     CHECK(std::find(names.begin(), names.end(), "direct") != names.end());
 }

@@ -92,7 +92,7 @@ std::optional<Config> HillClimb::next() {
         }
         if (Climb* best = best_climb()) {
             if (!best->pairs) best->pairs = history_.pair_neighbours(best->at);
-            if (move_to_better(*best, Configs(*best->pairs))) continue;
+            if (move_to_better(*best, *best->pairs)) continue;
             if (auto config = pick_new(*best->pairs)) return config;
         }
         if (draws_left_ > 0) {

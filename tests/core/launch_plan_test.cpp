@@ -1,0 +1,103 @@
+#include "core/launch_plan.hpp"
+
+#include <functional>
+
+#include "core/error.hpp"
+#include "tests/catch.hpp"
+
+using namespace tconv;
+
+namespace {
+
+LaunchPlan sample_plan() {
+    Launch pack;
+    pack.kernel = "pack";
+    pack.grid = {7, 1, 1};
+    pack.block = {64, 1, 1};
+    pack.batch_axis = -1;
+    pack.arguments = {{ArgumentKind::weight, 0, {}}, {ArgumentKind::workspace, 128, {}}};
+    Launch main;
+    main.kernel = "main";
+    main.grid = {10, 3, 2};
+    main.block = {32, 4, 2};
+    main.shared_bytes = 1024;
+    main.arguments = {{ArgumentKind::input, 0, {}},
+                      {ArgumentKind::bias, 0, {}},
+                      {ArgumentKind::output, 0, {}},
+                      {ArgumentKind::batch, 0, {}},
+                      {ArgumentKind::values, 0, {1, -2, std::int64_t{1} << 40}}};
+    LaunchPlan plan;
+    plan.source_file = "direct.cu";
+    plan.constants = {{"row_pitch", 36}};
+    plan.launches = {pack, main};
+    plan.workspace_bytes = 256;
+    plan.workspace_bytes_per_batch = 64;
+    return plan;
+}
+
+std::string refusal(const std::function<void(LaunchPlan&)>& change, std::int64_t batch = 2) {
+    LaunchPlan plan = sample_plan();
+    change(plan);
+    Problem problem;
+    problem.batch = batch;
+    try {
+        check_plan(plan, problem, DeviceInfo{});
+    } catch (const Error& error) {
+        return error.what();
+    }
+    return {};
+}
+
+}  // namespace
+
+TEST_CASE("a plan survives its text") {
+    CHECK(launch_plan_from_json(to_json(sample_plan())) == sample_plan());
+}
+
+TEST_CASE("malformed plans are refused") {
+    const std::string good = to_json(sample_plan());
+    CHECK_THROWS_AS(launch_plan_from_json(""), Error);
+    CHECK_THROWS_AS(launch_plan_from_json("[]"), Error);
+    CHECK_THROWS_AS(launch_plan_from_json("{}"), Error);
+    for (std::size_t length = 0; length < good.size(); length += 7) {
+        CHECK_THROWS_AS(launch_plan_from_json(good.substr(0, length)), Error);
+    }
+    std::string unknown = good;
+    unknown.replace(unknown.find("\"weight\""), 8, "\"secret\"");
+    CHECK_THROWS_AS(launch_plan_from_json(unknown), Error);
+}
+
+TEST_CASE("a plan is checked before it is launched") {
+    CHECK(refusal([](LaunchPlan&) {}).empty());
+    CHECK(!refusal([](LaunchPlan& p) { p.launches.clear(); }).empty());
+    CHECK(!refusal([](LaunchPlan& p) { p.launches[1].grid[0] = 0; }).empty());
+    CHECK(!refusal([](LaunchPlan& p) { p.launches[1].grid[1] = 65536; }).empty());
+    CHECK(!refusal([](LaunchPlan& p) { p.launches[1].grid[0] = std::int64_t{1} << 31; }).empty());
+    CHECK(!refusal([](LaunchPlan& p) { p.launches[1].grid[0] = 1 << 30; }, 2).empty());
+    CHECK(!refusal(
+               [](LaunchPlan& p) {
+                   p.launches[1].batch_axis = 1;
+                   p.launches[1].grid[1] = 30000;
+               },
+               3)
+               .empty());
+    CHECK(!refusal([](LaunchPlan& p) { p.launches[1].batch_axis = 3; }).empty());
+    CHECK(!refusal([](LaunchPlan& p) { p.launches[1].block = {1024, 2, 1}; }).empty());
+    CHECK(!refusal([](LaunchPlan& p) { p.launches[1].block[2] = 65; }).empty());
+    CHECK(!refusal([](LaunchPlan& p) { p.launches[1].shared_bytes = 49153; }).empty());
+    CHECK(!refusal([](LaunchPlan& p) { p.launches[1].shared_bytes = -1; }).empty());
+    CHECK(!refusal([](LaunchPlan& p) { p.workspace_bytes = std::int64_t{1} << 31; }).empty());
+    CHECK(!refusal([](LaunchPlan& p) { p.workspace_bytes_per_batch = std::int64_t{1} << 62; }, 100).empty());
+    CHECK(!refusal([](LaunchPlan& p) { p.launches[0].arguments[1].offset = 384; }).empty());
+    CHECK(refusal([](LaunchPlan& p) { p.launches[0].arguments[1].offset = 383; }).empty());
+    CHECK(!refusal([](LaunchPlan& p) { p.launches[1].arguments[2].kind = ArgumentKind::input; }).empty());
+    CHECK(!refusal([](LaunchPlan& p) { p.launches[1].arguments[4].values.assign(257, 0); }).empty());
+    CHECK(!refusal([](LaunchPlan& p) { p.launches[1].arguments.clear(); }).empty());
+}
+
+TEST_CASE("the grid and the workspace grow with the batch of the call") {
+    const LaunchPlan plan = sample_plan();
+    CHECK(grid_for(plan.launches[0], 5) == std::array<std::int64_t, 3>{7, 1, 1});
+    CHECK(grid_for(plan.launches[1], 5) == std::array<std::int64_t, 3>{50, 3, 2});
+    CHECK(workspace_for(plan, 5) == 256 + 5 * 64);
+}
