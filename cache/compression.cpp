@@ -29,11 +29,13 @@ std::string compress(const std::string& bytes) {
 std::optional<std::string> decompress(const std::string& compressed, std::int64_t size) {
     const auto available = static_cast<std::int64_t>(compressed.size());
     if (size < 0 || size > available * k_best_ratio) return std::nullopt;
-    std::string bytes(static_cast<std::size_t>(size), '\0');
-    auto written = static_cast<uLongf>(size);
+    // One byte more than it should take, so that longer data is noticed.
+    std::string bytes(static_cast<std::size_t>(size) + 1, '\0');
+    auto written = static_cast<uLongf>(bytes.size());
     const int code = ::uncompress(reinterpret_cast<Bytef*>(bytes.data()), &written,
                                   reinterpret_cast<const Bytef*>(compressed.data()), static_cast<uLong>(available));
     if (code != Z_OK || written != static_cast<uLongf>(size)) return std::nullopt;
+    bytes.resize(static_cast<std::size_t>(size));
     return bytes;
 }
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "cache/compression.hpp"
+#include "cache/one_line.hpp"
 #include "cache/open.hpp"
 #include "cache/rows.hpp"
 #include "cache/schema.hpp"

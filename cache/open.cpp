@@ -74,7 +74,7 @@ std::unique_ptr<sqlite::Connection> open_read_write(const fs::path& path) {
     // SQLite opens a file that may not be written for reading, silently.
     if (connection->is_read_only()) fail(path, "cannot be written: the file is read-only for this user");
     try {
-        if (content_of(*connection) != Content::this_version) make_schema(*connection);
+        if (schema_version(*connection) != k_schema_version) make_schema(*connection);
     } catch (const Error&) {
         connection->leave_log_alone();
         throw;
@@ -85,13 +85,10 @@ std::unique_ptr<sqlite::Connection> open_read_write(const fs::path& path) {
 
 /// The first look at the content; the file may turn out to need a log that cannot be made.
 void check_readable(sqlite::Connection& connection) {
-    switch (content_of(connection)) {
-        case Content::nothing:
-            fail(connection.path(), "is empty: nothing was ever stored in it");
-        case Content::older_version:
-            fail(connection.path(), "was written by an older tconv: open it for writing once to bring it up to date");
-        case Content::this_version:
-            break;
+    const int version = schema_version(connection);
+    if (version == 0) fail(connection.path(), "is empty: nothing was ever stored in it");
+    if (version < k_schema_version) {
+        fail(connection.path(), "was written by an older tconv: open it for writing once to bring it up to date");
     }
 }
 

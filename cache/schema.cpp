@@ -138,10 +138,6 @@ std::string problem_table() {
     return sql;
 }
 
-int version_of(sqlite::Connection& connection) {
-    return std::stoi(connection.value_of("PRAGMA user_version"));
-}
-
 }  // namespace
 
 std::string problem_columns(const std::string& suffix, const std::string& separator, const std::string& without) {
@@ -156,33 +152,42 @@ std::string problem_columns(const std::string& suffix, const std::string& separa
     return list;
 }
 
-Content content_of(sqlite::Connection& connection) {
+int schema_version(sqlite::Connection& connection) {
+    // One statement, so that all is seen as it was at one moment: another process may be making the tables.
+    sqlite::Statement row = connection.query(
+        "SELECT a.application_id, v.user_version, (SELECT count(*) FROM sqlite_schema) "
+        "FROM pragma_application_id a, pragma_user_version v");
+    row.step();
+    const std::int64_t application = row.integer(0);
+    const std::int64_t version = row.integer(1);
+    const bool empty = row.integer(2) == 0;
+    if (application == 0 && version == 0 && empty) return 0;
     const std::string path = connection.path().string();
-    const int application = std::stoi(connection.value_of("PRAGMA application_id"));
-    const int version = version_of(connection);
-    if (application == 0 && version == 0 && connection.value_of("SELECT count(*) FROM sqlite_schema") == "0") {
-        return Content::nothing;
-    }
     if (application != k_application_id) {
         throw Error(ErrorKind::cache, fmt::format("the database '{}' belongs to another program, not to tconv", path));
     }
-    if (version > k_schema_version || version < 1) {
+    if (version < 1 || empty) {
+        throw Error(ErrorKind::cache,
+                    fmt::format("the database '{}' is damaged: it has tconv's mark and no tables of a version that "
+                                "ever was ({})",
+                                path, version));
+    }
+    if (version > k_schema_version) {
         throw Error(ErrorKind::cache,
                     fmt::format("the database '{}' was written by a newer tconv: it has schema version {}, and this "
                                 "program knows versions up to {}",
                                 path, version, k_schema_version));
     }
-    return version < k_schema_version ? Content::older_version : Content::this_version;
+    return static_cast<int>(version);
 }
 
 void make_schema(sqlite::Connection& connection) {
     // Step n brings version n to n + 1; the first one starts from an empty file.
     const std::array<std::string, k_schema_version> steps{problem_table() + k_tables};
     sqlite::Transaction transaction(connection);
-    const Content content = content_of(connection);
-    if (content == Content::this_version) return;
-    const int version = content == Content::nothing ? 0 : version_of(connection);
-    for (std::size_t step = static_cast<std::size_t>(version); step < steps.size(); ++step)
+    const auto version = static_cast<std::size_t>(schema_version(connection));
+    if (version == steps.size()) return;
+    for (std::size_t step = version; step < steps.size(); ++step)
         connection.execute(steps[step]);
     connection.execute(fmt::format("PRAGMA application_id = {}", k_application_id));
     connection.execute(fmt::format("PRAGMA user_version = {}", k_schema_version));

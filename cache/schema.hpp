@@ -9,16 +9,9 @@ namespace tconv {
 /// Version of the tables that this program reads and writes; kept in the file's user_version.
 inline constexpr int k_schema_version = 1;
 
-/// What an opened file holds.
-enum class Content {
-    nothing,        ///< no table: a new or empty file
-    older_version,  ///< tconv's, to be brought up to date before use
-    this_version,
-};
-
-/// Looks, and writes nothing. Throws Error(cache) when the file is another program's database or was written by a newer
-/// version (naming both).
-[[nodiscard]] Content content_of(sqlite::Connection& connection);
+/// The version of an opened file's tables, 0 where there is none yet; writes nothing. Throws Error(cache) when the file
+/// is another program's database or was written by a newer version (naming both).
+[[nodiscard]] int schema_version(sqlite::Connection& connection);
 
 /// Makes the tables, or brings an older version's up to date, in one transaction; does nothing when another process has
 /// done so in the meantime.

@@ -11,6 +11,8 @@
 #include <thread>
 #include <utility>
 
+#include "cache/one_line.hpp"
+
 namespace tconv::sqlite {
 namespace {
 
@@ -35,7 +37,7 @@ Reason reason_of(int code) {
     }
 }
 
-std::string explain(int code, const char* message, int system_error, int waited_milliseconds) {
+std::string explain(int code, const std::string& message, int system_error, int waited_milliseconds) {
     const std::string detail = system_error != 0 ? std::strerror(system_error) : message;
     switch (code & 0xff) {
         case SQLITE_BUSY:
@@ -117,7 +119,7 @@ void Connection::fail(int code) const {
     // Only these carry the system's reason; elsewhere the number may be left from something long past.
     const bool has_system_error = reason == Reason::cannot_open || (code & 0xff) == SQLITE_IOERR;
     const int system_error = has_system_error && db != nullptr ? sqlite3_system_errno(db) : 0;
-    const char* const message = db != nullptr ? sqlite3_errmsg(db) : sqlite3_errstr(code);
+    const std::string message = one_line(db != nullptr ? sqlite3_errmsg(db) : sqlite3_errstr(code));
     throw Failure(reason, fmt::format("the database '{}' {}", path_.string(),
                                       explain(code, message, system_error, busy_timeout_)));
 }

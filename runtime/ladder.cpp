@@ -95,17 +95,21 @@ std::shared_ptr<const LoadedKernel> Ladder::climb(const Problem& problem, double
     return found;
 }
 
-std::optional<Winner> Ladder::query(Rung rung, const Problem& problem, double tolerance) {
+std::optional<Winner> Ladder::query(Rung rung, const Problem& problem, double tolerance, std::string& warnings) {
     const std::lock_guard lock(database_mutex_);
     if (!database_) return std::nullopt;
-    return rung == Rung::exact ? database_->winner(problem, device_->info(), tolerance)
-                               : database_->winner_of_other_batch(problem, device_->info(), tolerance);
+    std::optional<Winner> found = rung == Rung::exact
+                                      ? database_->winner(problem, device_->info(), tolerance)
+                                      : database_->winner_of_other_batch(problem, device_->info(), tolerance);
+    for (const std::string& warning : database_->take_warnings())
+        add_warning(warnings, warning);
+    return found;
 }
 
 std::shared_ptr<LoadedKernel> Ladder::from_database(Rung rung, const Problem& problem, double tolerance,
                                                     std::string& warnings) {
     try {
-        const std::optional<Winner> winner = query(rung, problem, tolerance);
+        const std::optional<Winner> winner = query(rung, problem, tolerance, warnings);
         if (!winner) return nullptr;
         std::shared_ptr<LoadedKernel> loaded = load_winner(*winner, problem);
         loaded->rung = rung;

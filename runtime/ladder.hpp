@@ -40,7 +40,8 @@ public:
 
 private:
     void open_database(const std::string& database);
-    [[nodiscard]] std::optional<Winner> query(Rung rung, const Problem& problem, double tolerance);
+    [[nodiscard]] std::optional<Winner> query(Rung rung, const Problem& problem, double tolerance,
+                                              std::string& warnings);
     [[nodiscard]] std::shared_ptr<LoadedKernel> from_database(Rung rung, const Problem& problem, double tolerance,
                                                               std::string& warnings);
     [[nodiscard]] std::shared_ptr<LoadedKernel> load_winner(const Winner& winner, const Problem& problem);

@@ -68,4 +68,8 @@ std::string Runtime::device() const {
     return device_key(impl_->device->info());
 }
 
+bool Runtime::emulated() const {
+    return impl_->device->emulated();
+}
+
 }  // namespace tconv

@@ -75,11 +75,15 @@ public:
 
     /// The fastest kernel for `problem` with measured error <= tolerance (negative: the dtype's default), by the ladder
     /// exact -> same but for batch -> reference. From stored machine code alone: nothing is compiled on CUDA. Throws
-    /// Error(bad_input) for an invalid problem.
+    /// Error(bad_input) for an invalid problem. What was found for a problem and tolerance is kept, so that fetching it
+    /// again costs a look-up in memory; a winner stored meanwhile is seen by the next Runtime.
     [[nodiscard]] Kernel fetch(const Problem& problem, double tolerance = -1) const;
 
     /// "NVIDIA H200, cc 9.0, 132 multiprocessors".
     [[nodiscard]] std::string device() const;
+
+    /// True on the emulator, where tensors are host addresses; false on CUDA.
+    [[nodiscard]] bool emulated() const;
 
 private:
     struct Impl;

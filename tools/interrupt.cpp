@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <ctime>
+#include <string_view>
 
 namespace tconv {
 namespace {
@@ -32,6 +33,8 @@ void InterruptWatch::wait(const std::stop_token& done) {
         if (sigtimedwait(&signals_, nullptr, &interval) < 0) continue;
         if (source_.stop_requested()) _exit(k_exit_interrupted);
         source_.request_stop();
+        constexpr std::string_view note = "\nstopping after this trial; once more ends at once\n";
+        (void)!write(STDERR_FILENO, note.data(), note.size());
     }
 }
 

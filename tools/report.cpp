@@ -130,7 +130,8 @@ std::string summary(const std::vector<TuneResult>& results) {
                         fmt::format("{:.0f} %", 100 * share_of_limit(r)),
                         fmt::format("{:.1e}", r.winner->outcome.error.relative), r.winner->template_name, trials});
     }
-    return align_columns(rows, 0b1011110);
+    const bool emulated = std::any_of(results.begin(), results.end(), [](const TuneResult& r) { return r.emulated; });
+    return align_columns(rows, 0b1011110) + (emulated ? "times of the emulation: no GPU figures\n" : "");
 }
 
 }  // namespace tconv

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <memory>
+#include <utility>
 
 #include "cache/paths.hpp"
 #include "core/error.hpp"
@@ -41,18 +42,22 @@ std::string label_of(const TuneRequest& request, std::size_t index, std::size_t 
     return count == 1 ? name : fmt::format("[{}/{}] {}", index + 1, count, name);
 }
 
-/// Tunes request after request. Among several, one that fails costs only itself.
+/// Tunes request after request. Among several, one that fails costs only itself. `opening` is printed once the first
+/// session is under way: a request that is refused leaves its one line alone on stderr.
 std::vector<Finished> tune_all(const std::vector<TuneRequest>& requests, const TuneEnvironment& environment,
-                               const InterruptWatch& watch, const std::function<void(const TuneResult&)>& show) {
+                               const InterruptWatch& watch, std::string opening,
+                               const std::function<void(const TuneResult&)>& show) {
     ProgressPrinter printer(stderr);
     std::vector<Finished> finished;
     for (std::size_t index = 0; index < requests.size() && !watch.interrupted(); ++index) {
         Finished next{requests[index], std::nullopt, ""};
         printer.begin(label_of(next.request, index, requests.size()));
         try {
-            next.result = tune(
-                next.request, environment, [&](const TuneProgress& progress) { printer.update(progress); },
-                watch.token());
+            const auto update = [&](const TuneProgress& progress) {
+                std::fputs(std::exchange(opening, "").c_str(), stderr);
+                printer.update(progress);
+            };
+            next.result = tune(next.request, environment, update, watch.token());
             printer.end();
             show(*next.result);
         } catch (const Error& error) {
@@ -103,17 +108,17 @@ int run_tune(const TuneOptions& options) {
     Database database = open_database(options.database);
     const OpenedDevice opened = open_device(choice);
     const std::vector<SearchSpace> spaces = load_search_spaces();
-    std::fputs(fmt::format("{}; seed {}\n", one_line(choice.reason), options.seed).c_str(), stderr);
 
     const ReportContext context{database.path().string(), terminal_style(stdout).width};
     const TuneEnvironment environment{*opened.device, *opened.compiler, &database, spaces};
+    const std::string opening = fmt::format("{}; seed {}\n", one_line(choice.reason), options.seed);
     const InterruptWatch watch;
     const auto show = [&](const TuneResult& result) {
         if (options.json) return;
         fmt::print("{}\n", report(result, context));
         std::fflush(stdout);
     };
-    const std::vector<Finished> finished = tune_all(requests, environment, watch, show);
+    const std::vector<Finished> finished = tune_all(requests, environment, watch, opening, show);
 
     if (options.json) {
         fmt::print("{}", run_json(finished, requests.front().seed, context.database, opened.device->info(),

@@ -1,7 +1,5 @@
 #include "tools/tune_options.hpp"
 
-#include <fmt/format.h>
-
 #include <CLI/CLI.hpp>
 
 #include "core/error.hpp"
@@ -62,10 +60,6 @@ std::vector<TuneRequest> make_requests(const TuneOptions& options) {
     request.seed = parse_seed("--seed", options.seed);
     std::vector<TuneRequest> requests;
     for (const Layer& layer : requested_layers(options)) {
-        if (layer.problem.batch == 0) {
-            reject(fmt::format("{}batch (0) must be at least 1 to tune: an empty batch launches nothing",
-                               layer.name.empty() ? "" : layer.name + ": "));
-        }
         request.problem = layer.problem;
         request.problem_name = layer.name;
         requests.push_back(request);

@@ -115,7 +115,7 @@ void Session::choose_families() {
         settings.seed = request_.seed;
         settings.budget = request_.trials;
         auto strategy = std::make_unique<RandomThenClimb>(space, problem, device_.info(), settings);
-        if (strategy->size() == 0) {
+        if (strategy->empty()) {
             refusals += (refusals.empty() ? "" : "; ") + fmt::format("{} has no valid config for it", space.name());
             continue;
         }

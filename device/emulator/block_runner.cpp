@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <bit>
 #include <numeric>
 
 #include "core/error.hpp"
@@ -73,6 +74,7 @@ BlockRunner::BlockRunner()
             &Callbacks::misaligned} {}
 
 void BlockRunner::begin(CodeCopy& code, const std::string& kernel, const LaunchGeometry& geometry, void** arguments) {
+    discard_fibres();
     code_ = &code;
     entry_ = code.entry(kernel);
     arguments_ = arguments;
@@ -109,7 +111,6 @@ void BlockRunner::run(std::uint64_t block, std::uint64_t seed) {
         if (!damage.empty()) failure_ = fmt::format("{} {}", block_name(), damage);
     }
     if (failure_.empty()) return;
-    abandon();
     throw Error(ErrorKind::device, fmt::format("kernel {}: {}", *kernel_, failure_));
 }
 
@@ -179,7 +180,7 @@ Fibre* BlockRunner::idle_fibre() {
     return fibre;
 }
 
-void BlockRunner::abandon() {
+void BlockRunner::discard_fibres() {
     for (CudaThread& thread : threads_) {
         if (thread.fibre == nullptr) continue;
         thread.fibre->discard();
@@ -216,11 +217,10 @@ void BlockRunner::meet_warp(const Wait& wait) {
     }
     Fibre* fibre = threads_[current_].fibre;
     wait_here(wait);
-    const unsigned released = warp_meetings_.arrive(threads_, current_);
-    for (std::uint32_t lane = 0; lane < k_warp_size; ++lane) {
-        if ((released >> lane & 1u) == 0) continue;
-        threads_[first + lane].state = ThreadState::ready;
-        ready_.push_back(first + lane);
+    for (unsigned released = warp_meetings_.arrive(threads_, current_); released != 0; released &= released - 1) {
+        const std::uint32_t thread = first + static_cast<std::uint32_t>(std::countr_zero(released));
+        threads_[thread].state = ThreadState::ready;
+        ready_.push_back(thread);
     }
     fibre->suspend();
 }

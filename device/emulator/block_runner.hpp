@@ -37,7 +37,8 @@ private:
     void run_ready_threads(Random& random);
     void run_thread(std::uint32_t thread);
     Fibre* idle_fibre();
-    void abandon();
+    /// Frees the fibres of threads that a failed launch has left waiting.
+    void discard_fibres();
     void meet_block(const Wait& wait);
     void meet_warp(const Wait& wait);
     /// Ends the launch from within a kernel; the fibre is never resumed.

@@ -160,7 +160,8 @@ TEST_CASE("defaults are checked with their lines") {
 }
 
 TEST_CASE("an evaluation that must fail is found when the file is read") {
-    CHECK(replaced(10, "  pixels: \"tile / 3\"") == "a.yaml:10: \"tile / 3\" is 2.66667, which is no integer");
+    CHECK(replaced(10, "  pixels: \"tile / 3\"") ==
+          "a.yaml:10: \"tile / 3\" is 2.6666666666666665, which is no integer");
     CHECK(replaced(13, "  - \"tile % 0 == 0\"") == "a.yaml:13: % of 8 by zero in \"tile % 0 == 0\"");
     CHECK(replaced(13, "  - \"tile\"") == "a.yaml:13: the rule \"tile\" is 8, which is neither 0 nor 1");
     CHECK(replaced(5, "  - \"problem.batch\"") != "no error");

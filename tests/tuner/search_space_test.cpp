@@ -151,8 +151,12 @@ TEST_CASE("an evaluation that fails names file and line") {
     const SearchSpace space = make_space("  a: {values: [1, 2]}\n", "  part: \"problem.kernel_h / a\"\n");
     Problem problem = test_problem();
     problem.kernel = {1, 1, 1};
-    check_holds(error_of([&] { (void)all_configs(space, problem, test_device()); }), "no error");
     // The first line of derived is line 7 of the file.
+    CHECK(error_of([&] { (void)all_configs(space, problem, test_device()); }) ==
+          "test.yaml:7: \"problem.kernel_h / a\" is 0.5, which is no integer");
+}
+
+TEST_CASE("an evaluation that fails for every problem is found when the file is read") {
     const std::string error = error_of(
         [] { (void)make_space("  a: {values: [1, 2]}\n", "  part: \"problem.kernel_h / (problem.kernel_w - 3)\"\n"); });
     check_holds(error, "test.yaml:7: division of 3 by zero in");
@@ -266,7 +270,7 @@ TEST_CASE("defaults that are not valid for a problem are passed over") {
 }
 
 TEST_CASE("a plan holds the numbers worked out by hand") {
-    const SearchSpace space = SearchSpace::parse(R"(
+    const SearchSpace space = SearchSpace::parse(R"yaml(
 family: direct
 template: direct.cu
 description: For tests.
@@ -291,7 +295,7 @@ launches:
     arguments: [input, {workspace: "4 * tile_w"}, bias, output, batch]
 workspace_bytes: "4 * problem.weight_elements"
 workspace_bytes_per_batch: "16 * tile_w"
-)",
+)yaml",
                                                  "direct.yaml");
     // 20 inputs, stride 2, kernel 4: output 19 * 2 + 3 + 1 = 42, 21 a phase; taps {0, 2} and {1, 3}: halo 1.
     const Config config{{"tile_w", 8}, {"block", 64}};

@@ -1,5 +1,6 @@
 #include "tuner/strategies/random_then_climb.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -10,7 +11,9 @@ RandomThenClimb::RandomThenClimb(const SearchSpace& space, const Problem& proble
     : history_(space, problem, device, settings.seed),
       random_(history_),
       climb_(history_, settings.climb),
-      random_left_(std::llround(settings.random_share * static_cast<double>(settings.budget))) {
+      climb_from_(static_cast<std::size_t>(
+          std::llround(std::max(0.0, settings.random_share * static_cast<double>(settings.budget))))),
+      empty_(SearchHistory(space, problem, device, settings.seed).draw() == std::nullopt) {
     for (Config& config : space.defaults(problem, device))
         defaults_.push_back(std::move(config));
 }
@@ -23,11 +26,7 @@ std::optional<Config> RandomThenClimb::propose() {
         history_.mark_proposed(config);
         return config;
     }
-    if (random_left_ > 0) {
-        --random_left_;
-        return random_.propose();
-    }
-    return climb_.propose();
+    return history_.size() < climb_from_ ? random_.propose() : climb_.propose();
 }
 
 void RandomThenClimb::report(const Config& config, std::optional<double> milliseconds) {

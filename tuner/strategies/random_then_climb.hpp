@@ -13,7 +13,7 @@ namespace tconv {
 struct SearchSettings {
     std::uint64_t seed = 1;
     std::int64_t budget = 200;  ///< proposals that the search expects to be asked for
-    double random_share = 0.3;  ///< of the budget, for random sampling
+    double random_share = 0.3;  ///< of the budget: climbing starts once so many are known or proposed
     HillClimbSettings climb;
 };
 
@@ -25,6 +25,9 @@ public:
     RandomThenClimb(const SearchSpace& space, const Problem& problem, const DeviceInfo& device,
                     const SearchSettings& settings);
 
+    /// Whether there is no valid config at all.
+    [[nodiscard]] bool empty() const { return empty_; }
+
     [[nodiscard]] std::optional<Config> propose() override;
     void report(const Config& config, std::optional<double> milliseconds) override;
 
@@ -33,7 +36,8 @@ private:
     RandomSampling random_;
     HillClimb climb_;
     std::deque<Config> defaults_;  // not looked at yet
-    std::int64_t random_left_;
+    std::size_t climb_from_;       // configs known or proposed when climbing starts
+    bool empty_;
 };
 
 }  // namespace tconv

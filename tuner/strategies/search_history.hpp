@@ -28,6 +28,8 @@ public:
     [[nodiscard]] bool is_valid(const Config& config) const;
     [[nodiscard]] bool is_proposed(const Config& config) const { return times_.contains(config); }
     void mark_proposed(const Config& config) { times_.try_emplace(config); }
+    /// How many configs were proposed or reported.
+    [[nodiscard]] std::size_t size() const { return times_.size(); }
     /// A random config that was not proposed yet; nothing when there is none.
     [[nodiscard]] std::optional<Config> draw();
 

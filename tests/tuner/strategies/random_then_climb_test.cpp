@@ -105,4 +105,6 @@ TEST_CASE("what is known before is not proposed again and is climbed from") {
 TEST_CASE("a space without any valid config ends at once") {
     const SearchSpace space = make_space("  a: {values: [1, 2]}\n", "", "  - \"a > 2\"\n");
     CHECK(search(space, settings(1), 10, 0).empty());
+    CHECK(RandomThenClimb(space, test_problem(), test_device(), settings(1)).empty());
+    CHECK_FALSE(RandomThenClimb(wide_space(), test_problem(), test_device(), settings(1)).empty());
 }

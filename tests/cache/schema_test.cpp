@@ -1,0 +1,111 @@
+#include "cache/schema.hpp"
+
+#include "cache/database.hpp"
+#include "samples.hpp"
+#include "scratch.hpp"
+#include "tests/catch.hpp"
+
+using namespace tconv;
+using namespace tconv::test;
+
+namespace {
+
+const auto k_open = [](const std::filesystem::path& path, OpenMode mode) { const Database database(path, mode); };
+
+void check_refused(const std::filesystem::path& path, const std::vector<std::string>& words) {
+    const std::string before = read_bytes(path);
+    for (const OpenMode mode : {OpenMode::read_write, OpenMode::read_only}) {
+        const std::string error = cache_error([&] { k_open(path, mode); });
+        INFO(error);
+        CHECK(error.find(path.string()) != std::string::npos);
+        CHECK(error.find('\n') == std::string::npos);
+        for (const std::string& word : words)
+            CHECK(error.find(word) != std::string::npos);
+        CHECK(read_bytes(path) == before);
+        CHECK(names_in(path.parent_path()).size() == 1);
+    }
+}
+
+}  // namespace
+
+TEST_CASE("the file says whose it is and in which version, and all tables are strict") {
+    const ScratchFolder scratch;
+    k_open(scratch / "t.db", OpenMode::read_write);
+    CHECK(query_sql(scratch / "t.db", "PRAGMA user_version") == std::vector<std::string>{"1"});
+    CHECK(query_sql(scratch / "t.db",
+                    "SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table' AND "
+                    "NOT strict AND name NOT LIKE 'sqlite_%'")
+              .empty());
+    CHECK(query_sql(scratch / "t.db", "PRAGMA integrity_check") == std::vector<std::string>{"ok"});
+    CHECK(query_sql(scratch / "t.db", "PRAGMA foreign_key_check").empty());
+}
+
+TEST_CASE("the problem table has a column for every field") {
+    CHECK(problem_columns() ==
+          "spatial_axes, batch, in_channels, out_channels, groups, input_d, input_h, input_w, kernel_d, kernel_h, "
+          "kernel_w, stride_d, stride_h, stride_w, padding_d, padding_h, padding_w, output_padding_d, "
+          "output_padding_h, output_padding_w, dilation_d, dilation_h, dilation_w, bias, dtype, layout");
+}
+
+TEST_CASE("a newer version is refused, naming both, and is left alone") {
+    const ScratchFolder scratch;
+    k_open(scratch / "t.db", OpenMode::read_write);
+    run_sql(scratch / "t.db", "PRAGMA user_version = 7; PRAGMA journal_mode = DELETE");
+    check_refused(scratch / "t.db", {"newer", "version 7", "up to 1"});
+}
+
+TEST_CASE("another program's database is refused and left alone") {
+    const ScratchFolder scratch;
+    run_sql(scratch / "t.db", "CREATE TABLE theirs (x); INSERT INTO theirs VALUES (1)");
+    check_refused(scratch / "t.db", {"another program"});
+    run_sql(scratch / "t.db", "PRAGMA application_id = 42; PRAGMA user_version = 1");
+    check_refused(scratch / "t.db", {"another program"});
+}
+
+TEST_CASE("a file that is no database is refused and left alone") {
+    const ScratchFolder scratch;
+    write_bytes(scratch / "t.db", std::string(100000, 'x'));
+    check_refused(scratch / "t.db", {"is not an SQLite database"});
+    write_bytes(scratch / "t.db", "short text");
+    check_refused(scratch / "t.db", {"is not an SQLite database"});
+}
+
+TEST_CASE("an empty file is filled when opened for writing and is an error when not") {
+    const ScratchFolder scratch;
+    write_bytes(scratch / "t.db", "");
+    CHECK(cache_error([&] { k_open(scratch / "t.db", OpenMode::read_only); }).find("is empty") != std::string::npos);
+    CHECK(read_bytes(scratch / "t.db").empty());
+    k_open(scratch / "t.db", OpenMode::read_write);
+    k_open(scratch / "t.db", OpenMode::read_only);
+}
+
+TEST_CASE("a file with the right marks and the wrong tables is an error at its first use") {
+    const ScratchFolder scratch;
+    run_sql(scratch / "t.db", "PRAGMA application_id = 0x74636e76; PRAGMA user_version = 1; CREATE TABLE trial (x)");
+    Database database(scratch / "t.db", OpenMode::read_write);
+    const std::vector<std::string> errors{
+        cache_error([&] { (void)database.list(); }),
+        cache_error([&] { (void)database.winner(sample_problem(), sample_gpu(), 1); }),
+        cache_error([&] { database.record(sample_gpu(), sample_trial(sample_problem(), 1, 1), {}); })};
+    for (const std::string& error : errors)
+        CHECK(error.find("tables of a tconv database") != std::string::npos);
+}
+
+TEST_CASE("views and triggers of a file from elsewhere do not run") {
+    const ScratchFolder scratch;
+    {
+        Database database(scratch / "t.db", OpenMode::read_write);
+        database.record(sample_gpu(), sample_trial(sample_problem(), 1, 1), sample_binary(1));
+    }
+    SECTION("a trigger") {
+        run_sql(scratch / "t.db", "CREATE TRIGGER bad AFTER INSERT ON trial BEGIN DELETE FROM trial; END");
+        Database database(scratch / "t.db", OpenMode::read_write);
+        database.record(sample_gpu(), sample_trial(sample_problem(), 2, 1), sample_binary(2));
+        CHECK(database.trials(sample_problem(), device_key(sample_gpu())).size() == 2);
+    }
+    SECTION("a view in a table's place") {
+        run_sql(scratch / "t.db", "ALTER TABLE trial RENAME TO hidden; CREATE VIEW trial AS SELECT * FROM hidden");
+        const Database database(scratch / "t.db", OpenMode::read_only);
+        CHECK_FALSE(cache_error([&] { (void)database.winner(sample_problem(), sample_gpu(), 1); }).empty());
+    }
+}

@@ -1,0 +1,66 @@
+# Installs the build, moves the prefix, then uses it as a stranger would: the example is configured, built and run against
+# it, and the command is started from it.
+function(run)
+    execute_process(COMMAND ${ARGV} RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
+    if(NOT result EQUAL 0)
+        list(JOIN ARGV " " command)
+        message(FATAL_ERROR "${command}\nended with ${result}:\n${output}")
+    endif()
+    set(output "${output}" PARENT_SCOPE)
+endfunction()
+
+# Every library that `binary` loads comes from the prefix or is the C library's.
+function(check_libraries binary)
+    run(ldd "${binary}")
+    string(REPLACE "\n" ";" lines "${output}")
+    foreach(line IN LISTS lines)
+        if(line MATCHES "=> not found")
+            message(FATAL_ERROR "${binary} does not find a library: ${line}")
+        endif()
+        if(BUNDLED AND line MATCHES "=> (/[^ ]+)" AND NOT line MATCHES "${prefix}/"
+           AND NOT line MATCHES "(lib(c|m|mvec|dl|pthread|rt|resolv)|ld-linux-x86-64)\\.so" AND NOT line MATCHES "${ARGN}")
+            message(FATAL_ERROR "${binary} takes a library from outside the prefix: ${line}")
+        endif()
+    endforeach()
+    set(output "${output}" PARENT_SCOPE)
+endfunction()
+
+file(REMOVE_RECURSE "${FOLDER}")
+file(MAKE_DIRECTORY "${FOLDER}")
+set(prefix "${FOLDER}/moved")
+run(${CMAKE_COMMAND} --install "${BUILD}" --prefix "${FOLDER}/first" --config "${CONFIGURATION}")
+file(RENAME "${FOLDER}/first" "${prefix}")
+
+# The user's own libraries and settings stay out of it.
+unset(ENV{LD_LIBRARY_PATH})
+set(ENV{HOME} "${FOLDER}")
+set(ENV{TCONV_CACHE} "${FOLDER}/cache")
+set(ENV{TCONV_DATABASE} "${FOLDER}/empty.db")
+
+file(GLOB runtime "${prefix}/lib*/libtconv_runtime.so")
+if(runtime STREQUAL "")
+    file(GLOB runtime "${prefix}/lib/*/libtconv_runtime.so")
+endif()
+check_libraries("${runtime}" "libstdc\\+\\+|libgcc_s")
+foreach(name nvrtc cuda yaml muparser fmt boost)
+    if(output MATCHES "lib${name}")
+        message(FATAL_ERROR "The runtime library needs ${name}:\n${output}")
+    endif()
+endforeach()
+
+run(${CMAKE_COMMAND} -S "${EXAMPLE}" -B "${FOLDER}/example" -G "${GENERATOR}" "-DCMAKE_PREFIX_PATH=${prefix}"
+    "-DCMAKE_CXX_COMPILER=${COMPILER}" "-DCMAKE_CXX_FLAGS=-Wall -Wextra -Werror")
+run(${CMAKE_COMMAND} --build "${FOLDER}/example")
+foreach(layer "--stride;2" "--input;2x4x9;--weight;4x3x4;--bias" "--input;1x4x3x4x5;--weight;4x1x2x3x2;--groups;2;--dilation;2")
+    run("${FOLDER}/example/fetch_and_run" --device emulator ${layer})
+    if(NOT output MATCHES "rung: +reference" OR NOT output MATCHES "right")
+        message(FATAL_ERROR "The example says\n${output}")
+    endif()
+endforeach()
+
+file(GLOB command "${prefix}/bin/tconv")
+if(command)
+    check_libraries("${command}" "^$")
+    run("${command}" --help)
+    run("${command}" devices)
+endif()

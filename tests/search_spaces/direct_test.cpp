@@ -1,0 +1,160 @@
+#include <cmath>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "kernel_sources/sources.hpp"
+#include "tests/catch.hpp"
+#include "tests/support/emulated.hpp"
+#include "tests/support/random_problem.hpp"
+#include "tests/support/scatter.hpp"
+#include "tuner/search_space.hpp"
+
+using namespace tconv;
+
+namespace {
+
+const SearchSpace& direct() {
+    static const std::vector<SearchSpace> spaces = load_search_spaces();
+    for (const SearchSpace& space : spaces) {
+        if (space.name() == "direct") return space;
+    }
+    throw Error(ErrorKind::not_found, "no family direct");
+}
+
+/// A random valid config that `accept` takes.
+std::optional<Config> draw_config(test::Draw& draw, const Problem& p,
+                                  const std::function<bool(const Config&)>& accept) {
+    const auto below = [&](std::uint64_t n) {
+        return static_cast<std::uint64_t>(draw.between(0, static_cast<std::int64_t>(n) - 1));
+    };
+    return direct().draw(p, test::emulated().device->info(), below, accept);
+}
+
+std::vector<float> draw_values(test::Draw& draw, std::int64_t count) {
+    std::vector<float> values;
+    for (std::int64_t i = 0; i < count; ++i)
+        values.push_back(static_cast<float>(draw.between(-64, 64)));
+    return values;
+}
+
+std::vector<double> widened(const std::vector<float>& values) {
+    return {values.begin(), values.end()};
+}
+
+/// Small integers, so that fp32 sums are exact and the comparison is for equality.
+void check_config(test::Draw& draw, const Problem& p, const Config& config) {
+    INFO(key(p) << " | " << to_string(config));
+    Device& device = *test::emulated().device;
+    const LaunchPlan plan = direct().plan(p, device.info(), config);
+    check_plan(plan, p, device.info());
+    Config values = config;
+    values.insert(plan.constants.begin(), plan.constants.end());
+    const auto module = test::emulated().build(specialise(plan.source_file, p, values), {plan.launches[0].kernel});
+
+    const auto input = draw_values(draw, input_elements(p));
+    const auto weight = draw_values(draw, weight_elements(p));
+    const auto bias = draw_values(draw, bias_elements(p));
+    const auto expected = test::scatter(p, output_extents(p), widened(input), widened(weight), widened(bias));
+    const test::OnDevice in(device, input);
+    const test::OnDevice w(device, weight);
+    const test::OnDevice b(device, bias);
+    const test::OnDevice out(device, std::vector<float>(expected.size(), NAN));
+    launch_plan(device, *module, plan, p.batch,
+                {in.address(), w.address(), p.bias ? b.address() : 0, out.address(), 0});
+    device.synchronize();
+    const auto found = out.read();
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+        if (static_cast<double>(found[i]) == expected[i]) continue;
+        FAIL("output " << i << " is " << found[i] << ", not " << expected[i]);
+    }
+}
+
+}  // namespace
+
+TEST_CASE("accepted configs of random small problems are exact in the emulator") {
+    test::Draw draw(31);
+    for (int round = 0; round < test::rounds(40); ++round) {
+        const Problem p = test::draw_problem(draw);
+        for (int i = 0; i < 3; ++i) {
+            const auto config = draw_config(draw, p, [](const Config&) { return true; });
+            INFO(key(p));
+            REQUIRE(config.has_value());
+            check_config(draw, p, *config);
+        }
+    }
+}
+
+TEST_CASE("every value of every parameter of the direct family is exact in the emulator") {
+    // Problems on which each value has a valid config: wide rows of whole vectors, several phases, taps and channels.
+    Problem volume;
+    volume.spatial_axes = 3;
+    volume.batch = 2;
+    volume.in_channels = 34;
+    volume.out_channels = 17;
+    volume.input = {9, 10, 16};
+    volume.kernel = {2, 3, 3};
+    Problem line;
+    line.spatial_axes = 1;
+    line.in_channels = 36;
+    line.out_channels = 9;
+    line.input = {1, 1, 160};
+    line.kernel = {1, 1, 5};
+    line.stride = {1, 1, 2};
+    line.padding = {0, 0, 1};
+    line.bias = true;
+    test::Draw draw(37);
+    for (const Parameter& parameter : direct().parameters()) {
+        for (const std::int64_t value : parameter.values) {
+            bool covered = false;
+            for (const Problem& p : {volume, line}) {
+                const auto config =
+                    draw_config(draw, p, [&](const Config& drawn) { return drawn.at(parameter.name) == value; });
+                if (!config) continue;
+                check_config(draw, p, *config);
+                covered = true;
+                break;
+            }
+            INFO(parameter.name << " = " << value);
+            CHECK(covered);
+        }
+    }
+}
+
+TEST_CASE("the direct space of the headline volume has at least 5,000 valid configs") {
+    const Problem p = parse_key("3d n8 ci48 co24 g1 i96x96x96 k3x3x3 s1x1x1 p0x0x0 op0x0x0 d1x1x1 nobias f32 nchw");
+    DeviceInfo h200;
+    h200.kind = DeviceKind::cuda;
+    h200.name = "NVIDIA H200";
+    h200.compute_major = 9;
+    h200.multiprocessors = 132;
+    h200.shared_memory_per_block = 232448;
+    h200.shared_memory_per_multiprocessor = 233472;
+    std::int64_t valid = 0;
+    direct().enumerate(p, h200, [&](const Config&) { return ++valid < 5000; });
+    CHECK(valid >= 5000);
+    CHECK(!direct().defaults(p, h200).empty());
+}
+
+TEST_CASE("every legal fp32 problem has a config") {
+    test::Draw draw(41);
+    const DeviceInfo device = test::emulated().device->info();
+    for (int round = 0; round < test::rounds(150); ++round) {
+        const Problem p = test::draw_problem(draw);
+        INFO(key(p));
+        CHECK(!direct().defaults(p, device).empty());
+    }
+    // Reported elsewhere as crashes or refusals: huge halo, huge stride, depthwise, kernel 1 with stride and output
+    // padding.
+    for (const char* text : {"3d n1 ci2 co2 g1 i4x4x4 k3x3x3 s1x1x1 p0x0x0 op0x0x0 d100x100x100 nobias f32 nchw",
+                             "1d n12 ci2049 co1 g1 i340 k4096 s1024 p0 op0 d1 nobias f32 nchw",
+                             "2d n16 ci64 co64 g64 i32x32 k8x8 s4x4 p2x2 op0x0 d1x1 nobias f32 nchw",
+                             "1d n1 ci3 co5 g1 i7 k1 s3 p1 op2 d1 nobias f32 nchw",
+                             "1d n1 ci2 co2 g1 i5 k3 s1000000000 p0 op999999999 d1 nobias f32 nchw",
+                             "2d n70000 ci1 co1 g1 i3x3 k3x3 s1x1 p0x0 op0x0 d1x1 nobias f32 nchw"}) {
+        INFO(text);
+        const Problem p = parse_key(text);
+        validate(p);
+        CHECK(!direct().defaults(p, device).empty());
+    }
+}

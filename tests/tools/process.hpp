@@ -1,0 +1,41 @@
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <sys/types.h>
+
+namespace tconv::tests {
+
+/// How a program ended and what it wrote.
+struct Finished {
+    int exit_code = -1;  ///< 128 + signal when a signal ended it
+    std::string out;
+    std::string err;
+};
+
+/// Runs the built tconv command with its standard input closed off, its home, data and cache folders inside `folder`,
+/// and `environment` ("NAME=value") on top. `meanwhile` is called with the process id while it runs.
+[[nodiscard]] Finished run_tconv(const std::vector<std::string>& arguments, const std::filesystem::path& folder,
+                                 const std::vector<std::string>& environment = {},
+                                 const std::function<void(pid_t)>& meanwhile = {});
+
+/// A fresh folder, removed with all that is in it at the end.
+class TemporaryFolder {
+public:
+    TemporaryFolder();
+    ~TemporaryFolder();
+    TemporaryFolder(const TemporaryFolder&) = delete;
+    TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+    [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+
+private:
+    std::filesystem::path path_;
+};
+
+[[nodiscard]] std::string read_file(const std::filesystem::path& path);
+void write_file(const std::filesystem::path& path, const std::string& text);
+
+}  // namespace tconv::tests

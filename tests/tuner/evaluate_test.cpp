@@ -1,0 +1,77 @@
+#include "tuner/evaluate.hpp"
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "kernel_sources/sources.hpp"
+#include "tests/catch.hpp"
+#include "tests/support/emulated.hpp"
+#include "tests/tuner/planted.hpp"
+
+using namespace tconv;
+using test::Fault;
+namespace fs = std::filesystem;
+
+namespace {
+
+/// The embedded kernel sources and planted.cu in a folder of their own.
+class PlantedSources {
+public:
+    explicit PlantedSources(Fault fault) {
+        std::string name = (fs::temp_directory_path() / "tconv-planted-XXXXXX").string();
+        folder_ = mkdtemp(name.data());
+        for (const std::string& file : kernel_source_names())
+            write(file, kernel_source(file));
+        write("planted.cu", test::planted_source(fault));
+        setenv("TCONV_KERNEL_SOURCES", folder_.c_str(), 1);
+    }
+    PlantedSources(const PlantedSources&) = delete;
+    PlantedSources& operator=(const PlantedSources&) = delete;
+    ~PlantedSources() {
+        unsetenv("TCONV_KERNEL_SOURCES");
+        std::error_code ignored;
+        fs::remove_all(folder_, ignored);
+    }
+
+private:
+    void write(const std::string& name, const std::string& text) const { std::ofstream(folder_ / name) << text; }
+    fs::path folder_;
+};
+
+Outcome outcome_of(Fault fault) {
+    const PlantedSources sources(fault);
+    auto& emulated = test::emulated();
+    const Problem problem = test::planted_problem();
+    Builder builder(*emulated.compiler, emulated.device->info());
+    SupportKernels support(*emulated.device, builder);
+    Validator validator(*emulated.device, support, problem, 5);
+    Timer timer(*emulated.device);
+    const Candidate candidate{problem, "planted", {}, test::planted_plan(problem, fault), 1e-4, 0};
+    return evaluate(candidate, {*emulated.device, builder, validator, timer}).outcome;
+}
+
+}  // namespace
+
+TEST_CASE("a good candidate is valid and timed") {
+    const Outcome outcome = outcome_of(Fault::none);
+    INFO(outcome.reason);
+    CHECK(outcome.kind == OutcomeKind::valid);
+    CHECK(outcome.timing.samples.size() > 1);
+    CHECK(outcome.timing.median > 0);
+}
+
+TEST_CASE("every failure is an outcome with a reason, and is never timed") {
+    const std::pair<Fault, OutcomeKind> cases[]{{Fault::does_not_compile, OutcomeKind::compile_error},
+                                                {Fault::too_much_shared_memory, OutcomeKind::resource_error},
+                                                {Fault::deadlock, OutcomeKind::launch_error},
+                                                {Fault::mirrored_tap, OutcomeKind::wrong_result},
+                                                {Fault::unwritten_border, OutcomeKind::not_finite}};
+    for (const auto& [fault, kind] : cases) {
+        const Outcome outcome = outcome_of(fault);
+        INFO(to_string(kind) << ": " << outcome.reason);
+        CHECK(outcome.kind == kind);
+        CHECK(!outcome.reason.empty());
+        CHECK(outcome.timing.samples.empty());
+    }
+}

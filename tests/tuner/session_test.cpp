@@ -1,0 +1,141 @@
+#include "tuner/session.hpp"
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "core/error.hpp"
+#include "tests/catch.hpp"
+#include "tests/support/emulated.hpp"
+
+using namespace tconv;
+namespace fs = std::filesystem;
+
+namespace {
+
+/// A database in a folder of its own.
+class TemporaryDatabase {
+public:
+    TemporaryDatabase() {
+        std::string name = (fs::temp_directory_path() / "tconv-session-XXXXXX").string();
+        folder_ = mkdtemp(name.data());
+        database = std::make_unique<Database>(folder_ / "tconv.db", OpenMode::read_write);
+    }
+    TemporaryDatabase(const TemporaryDatabase&) = delete;
+    TemporaryDatabase& operator=(const TemporaryDatabase&) = delete;
+    ~TemporaryDatabase() {
+        database.reset();
+        std::error_code ignored;
+        fs::remove_all(folder_, ignored);
+    }
+    std::unique_ptr<Database> database;
+
+private:
+    fs::path folder_;
+};
+
+Problem small_problem() {
+    Problem p;
+    p.batch = 2;
+    p.in_channels = 4;
+    p.out_channels = 3;
+    p.input = {1, 5, 6};
+    p.kernel = {1, 3, 3};
+    p.stride = {1, 2, 2};
+    p.padding = {0, 1, 1};
+    p.output_padding = {0, 1, 1};
+    return p;
+}
+
+TuneRequest small_request(std::int64_t trials) {
+    TuneRequest request;
+    request.problem = small_problem();
+    request.problem_name = "small";
+    request.trials = trials;
+    request.time_limit_seconds = 200;
+    return request;
+}
+
+const std::vector<SearchSpace>& spaces() {
+    static const auto all = load_search_spaces();
+    return all;
+}
+
+TuneResult run(const TuneRequest& request, Database* database, std::stop_token stop = {},
+               const std::function<void(const TuneProgress&)>& progress = {}) {
+    auto& emulated = test::emulated();
+    return tune(request, {*emulated.device, *emulated.compiler, database, spaces(), 2}, progress, std::move(stop));
+}
+
+}  // namespace
+
+TEST_CASE("a session finds a winner, keeps every trial, and a second run measures nothing") {
+    TemporaryDatabase kept;
+    const TuneResult first = run(small_request(6), kept.database.get());
+    REQUIRE(first.winner.has_value());
+    CHECK(first.trials_measured == 6);
+    CHECK(first.trials_reused == 0);
+    CHECK(first.emulated);
+    CHECK(first.limit_milliseconds > 0);
+    CHECK(first.winner->outcome.error.relative < 1e-5);
+    const std::string device = device_key(test::emulated().device->info());
+    CHECK(kept.database->trials(small_problem(), device).size() == 6);
+    const auto stored = kept.database->winner(small_problem(), test::emulated().device->info(), 1e-4);
+    REQUIRE(stored.has_value());
+    CHECK(stored->trial.config == first.winner->config);
+
+    const TuneResult second = run(small_request(6), kept.database.get());
+    CHECK(second.trials_measured == 0);
+    CHECK(second.trials_reused == 6);
+    REQUIRE(second.winner.has_value());
+    CHECK(second.winner->config == first.winner->config);
+
+    const TuneResult third = run(small_request(8), kept.database.get());
+    CHECK(third.trials_measured == 2);
+    CHECK(kept.database->trials(small_problem(), device).size() == 8);
+}
+
+TEST_CASE("a stop keeps the trials measured so far") {
+    TemporaryDatabase kept;
+    std::stop_source stop;
+    const TuneResult result =
+        run(small_request(50), kept.database.get(), stop.get_token(), [&](const TuneProgress& progress) {
+            if (progress.trials_done >= 2) stop.request_stop();
+        });
+    CHECK(result.interrupted);
+    CHECK(result.trials_measured >= 2);
+    CHECK(result.trials_measured < 50);
+    CHECK(kept.database->trials(small_problem(), result.device).size() ==
+          static_cast<std::size_t>(result.trials_measured));
+}
+
+TEST_CASE("a session without a database says so and still finds a winner") {
+    const TuneResult result = run(small_request(2), nullptr);
+    CHECK(result.winner.has_value());
+    REQUIRE(!result.warnings.empty());
+    CHECK(result.warnings.front().find("nothing was kept") != std::string::npos);
+}
+
+TEST_CASE("a tolerance that no candidate holds gives no winner, and a looser one looks again") {
+    TemporaryDatabase kept;
+    TuneRequest request = small_request(3);
+    request.tolerance = 0;
+    const TuneResult strict = run(request, kept.database.get());
+    CHECK(!strict.winner.has_value());
+    CHECK(strict.failures.at(OutcomeKind::wrong_result) == 3);
+    request.tolerance = 1e-4;
+    const TuneResult loose = run(request, kept.database.get());
+    CHECK(loose.trials_reused == 0);
+    CHECK(loose.winner.has_value());
+}
+
+TEST_CASE("problems that cannot be tuned are refused with the reason") {
+    TuneRequest request = small_request(1);
+    request.problem.dtype = DataType::f16;
+    CHECK_THROWS_WITH(run(request, nullptr), Catch::Matchers::Contains("direct needs dtype f32"));
+    request = small_request(1);
+    request.problem.batch = 0;
+    CHECK_THROWS_WITH(run(request, nullptr), Catch::Matchers::Contains("batch (0)"));
+    request = small_request(1);
+    request.problem.groups = 3;
+    CHECK_THROWS_AS(run(request, nullptr), Error);
+}

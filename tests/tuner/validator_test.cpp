@@ -1,0 +1,82 @@
+#include "tuner/validator.hpp"
+
+#include "tests/catch.hpp"
+#include "tests/support/emulated.hpp"
+#include "tests/tuner/planted.hpp"
+
+using namespace tconv;
+using test::Fault;
+
+namespace {
+
+Outcome verdict(Fault fault) {
+    auto& emulated = test::emulated();
+    const Problem problem = test::planted_problem();
+    Builder builder(*emulated.compiler, emulated.device->info());
+    SupportKernels support(*emulated.device, builder);
+    Validator validator(*emulated.device, support, problem, 3);
+    const auto module = emulated.build(test::planted_source(fault), {"planted"});
+    Outcome outcome;
+    validator.validate(*module, test::planted_plan(problem), 1e-4, outcome);
+    return outcome;
+}
+
+}  // namespace
+
+TEST_CASE("a right kernel is valid with the error of fp32") {
+    const Outcome outcome = verdict(Fault::none);
+    INFO(outcome.reason);
+    CHECK(outcome.kind == OutcomeKind::valid);
+    CHECK(outcome.error.relative > 0);
+    CHECK(outcome.error.relative < 1e-6);
+    CHECK(outcome.error.absolute > 0);
+}
+
+TEST_CASE("a weight index off by a stride is refused") {
+    CHECK(verdict(Fault::weight_off_by_stride).kind == OutcomeKind::wrong_result);
+}
+
+TEST_CASE("a mirrored tap is refused") {
+    CHECK(verdict(Fault::mirrored_tap).kind == OutcomeKind::wrong_result);
+}
+
+TEST_CASE("a lost bias is refused") {
+    CHECK(verdict(Fault::lost_bias).kind == OutcomeKind::wrong_result);
+}
+
+TEST_CASE("an unwritten border is refused and located") {
+    const Outcome outcome = verdict(Fault::unwritten_border);
+    CHECK(outcome.kind == OutcomeKind::not_finite);
+    // 2 x 5 rows of (7-1)*2 - 2 + 3 + 1 = 14 outputs, the last column of each.
+    CHECK(outcome.reason.find("10 of 140 outputs") != std::string::npos);
+    CHECK(outcome.reason.find("batch 0 channel 0 position 13") != std::string::npos);
+}
+
+TEST_CASE("a race is refused") {
+    const OutcomeKind kind = verdict(Fault::race).kind;
+    CHECK((kind == OutcomeKind::wrong_result || kind == OutcomeKind::nondeterministic));
+}
+
+TEST_CASE("NaN in the output is refused") {
+    CHECK(verdict(Fault::not_a_number).kind == OutcomeKind::not_finite);
+}
+
+TEST_CASE("a deadlocked barrier is an outcome with its reason, not a hang") {
+    const Outcome outcome = verdict(Fault::deadlock);
+    CHECK(outcome.kind == OutcomeKind::launch_error);
+    CHECK(outcome.reason.find("deadlock") != std::string::npos);
+}
+
+// An address-sanitized emulator ends the program at the access itself; these are for the guards.
+#ifndef TCONV_SANITIZE
+TEST_CASE("a read past the end of the input is refused") {
+    const OutcomeKind kind = verdict(Fault::read_past_end).kind;
+    // In the interior it reads the next batch entry, behind the last one the NaN of the guard.
+    CHECK((kind == OutcomeKind::wrong_result || kind == OutcomeKind::not_finite));
+}
+
+TEST_CASE("a write behind or before the output is refused") {
+    CHECK(verdict(Fault::write_past_end).kind == OutcomeKind::out_of_bounds);
+    CHECK(verdict(Fault::write_before_start).kind == OutcomeKind::out_of_bounds);
+}
+#endif
