@@ -1,6 +1,5 @@
 #include "tuner/names.hpp"
 
-#include <algorithm>
 #include <array>
 
 #include "core/phases.hpp"
@@ -13,13 +12,6 @@ constexpr std::array k_axes{"_d", "_h", "_w"};
 void add_extents(NamedValues& values, const std::string& name, const Extents& extents) {
     for (std::size_t axis = 0; axis < extents.size(); ++axis)
         values["problem." + name + k_axes[axis]] = extents[axis];
-}
-
-std::int64_t most_taps(std::int64_t kernel, std::int64_t stride, std::int64_t dilation) {
-    std::size_t most = 0;
-    for (const Phase& phase : axis_phases(kernel, stride, dilation))
-        most = std::max(most, phase.taps.size());
-    return static_cast<std::int64_t>(most);
 }
 
 }  // namespace
@@ -62,7 +54,7 @@ NamedValues problem_values(const Problem& problem) {
         const std::int64_t stride = problem.stride[axis];
         const std::int64_t dilation = problem.dilation[axis];
         values[std::string("problem.halo") + k_axes[axis]] = halo(kernel, stride, dilation);
-        values[std::string("problem.max_taps") + k_axes[axis]] = most_taps(kernel, stride, dilation);
+        values[std::string("problem.max_taps") + k_axes[axis]] = max_taps(kernel, stride, dilation);
     }
     return values;
 }

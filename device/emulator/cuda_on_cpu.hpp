@@ -203,6 +203,10 @@ template <class T>
 inline T atomic_max(T* address, T value) {
     return exchange(address, [value](T before) { return before < value ? value : before; });
 }
+template <class T>
+inline T atomic_min(T* address, T value) {
+    return exchange(address, [value](T before) { return value < before ? value : before; });
+}
 }  // namespace tconv_emulator
 
 inline float atomicAdd(float* address, float value) {
@@ -216,6 +220,15 @@ inline unsigned atomicMax(unsigned* address, unsigned value) {
 }
 inline unsigned long long atomicMax(unsigned long long* address, unsigned long long value) {
     return tconv_emulator::atomic_max(address, value);
+}
+inline int atomicMin(int* address, int value) {
+    return tconv_emulator::atomic_min(address, value);
+}
+inline unsigned atomicMin(unsigned* address, unsigned value) {
+    return tconv_emulator::atomic_min(address, value);
+}
+inline unsigned long long atomicMin(unsigned long long* address, unsigned long long value) {
+    return tconv_emulator::atomic_min(address, value);
 }
 
 // Arithmetic.
