@@ -30,11 +30,7 @@ struct Finished {
 
 /// Opened before any work, so that trials do not turn out to have nowhere to go.
 Database open_database(const std::string& path) {
-    if (!path.empty()) return {path, OpenMode::read_write};
-    const std::filesystem::path standard = default_database_path();
-    if (std::error_code error; !std::filesystem::exists(standard.parent_path(), error))
-        make_private_directory(standard.parent_path());
-    return {standard, OpenMode::read_write};
+    return {path.empty() ? default_database_path() : std::filesystem::path(path), OpenMode::read_write};
 }
 
 std::string label_of(const TuneRequest& request, std::size_t index, std::size_t count) {

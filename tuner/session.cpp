@@ -20,6 +20,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+// Random sampling ends after its share of this many trials, however many are allowed: climbing finds more from then on.
+constexpr std::int64_t k_search_budget = 200;
 constexpr std::size_t k_finalists = 6;
 constexpr double k_finalist_factor = 1.10;  // slower than this times the best: not worth timing again
 constexpr double k_binary_factor = 1.25;    // machine code is stored for trials up to this times the best
@@ -113,7 +115,7 @@ void Session::choose_families() {
         }
         SearchSettings settings;
         settings.seed = request_.seed;
-        settings.budget = request_.trials;
+        settings.budget = std::min(request_.trials, k_search_budget);
         auto strategy = std::make_unique<RandomThenClimb>(space, problem, device_.info(), settings);
         if (strategy->empty()) {
             refusals += (refusals.empty() ? "" : "; ") + fmt::format("{} has no valid config for it", space.name());

@@ -37,30 +37,35 @@ struct BlockRunner::Callbacks {
     }
 
     static void copy(void* context, void* shared, const void* global, int bytes) noexcept {
-        try {
-            of(context).threads_[of(context).current_].copies.start(shared, global, bytes);
-        } catch (const std::exception& error) {
-            of(context).fail(error.what());
-        }
+        BlockRunner& runner = of(context);
+        attempt(runner, [&](PendingCopies& copies) { copies.start(shared, global, bytes); });
     }
 
     static void commit(void* context) noexcept {
-        try {
-            of(context).threads_[of(context).current_].copies.commit();
-        } catch (const std::exception& error) {
-            of(context).fail(error.what());
-        }
+        attempt(of(context), [](PendingCopies& copies) { copies.commit(); });
     }
 
     static void wait(void* context, int groups) noexcept {
-        of(context).threads_[of(context).current_].copies.wait(groups);
+        attempt(of(context), [groups](PendingCopies& copies) { copies.wait(groups); });
     }
 
     static void misaligned(void* context, const char* what, const void* address, int alignment, int line) noexcept {
         BlockRunner& runner = of(context);
         const auto past = reinterpret_cast<std::uintptr_t>(address) % static_cast<std::uintptr_t>(alignment);
-        runner.fail(fmt::format("misaligned {} (line {}): its address is {} bytes past a multiple of {}", what, line,
-                                past, alignment));
+        runner.note_failure(fmt::format("misaligned {} (line {}): its address is {} bytes past a multiple of {}", what,
+                                        line, past, alignment));
+        runner.stop_here();
+    }
+
+    template <class Action>
+    static void attempt(BlockRunner& runner, Action action) {
+        try {
+            action(runner.threads_[runner.current_].copies);
+            return;
+        } catch (const std::exception& error) {
+            runner.note_failure(error.what());
+        }
+        runner.stop_here();
     }
 };
 
@@ -212,8 +217,9 @@ void BlockRunner::meet_block(const Wait& wait) {
 void BlockRunner::meet_warp(const Wait& wait) {
     const std::uint32_t first = current_ / k_warp_size * k_warp_size;
     if ((wait.mask >> (current_ - first) & 1u) == 0) {
-        fail(fmt::format("lane {} calls a warp operation (line {}) with mask {:#010x}, which does not name it",
-                         current_ - first, wait.line, wait.mask));
+        note_failure(fmt::format("lane {} calls a warp operation (line {}) with mask {:#010x}, which does not name it",
+                                 current_ - first, wait.line, wait.mask));
+        stop_here();
     }
     Fibre* fibre = threads_[current_].fibre;
     wait_here(wait);
@@ -225,11 +231,14 @@ void BlockRunner::meet_warp(const Wait& wait) {
     fibre->suspend();
 }
 
-void BlockRunner::fail(const std::string& sentence_end) {
+void BlockRunner::note_failure(const std::string& what) {
     const CudaThread& thread = threads_[current_];
-    failure_ = fmt::format("{}, thread ({},{},{}): {}", block_name(), thread.index[0], thread.index[1], thread.index[2],
-                           sentence_end);
-    thread.fibre->suspend();
+    failure_ =
+        fmt::format("{}, thread ({},{},{}): {}", block_name(), thread.index[0], thread.index[1], thread.index[2], what);
+}
+
+void BlockRunner::stop_here() {
+    threads_[current_].fibre->suspend();
 }
 
 std::string BlockRunner::block_name() const {

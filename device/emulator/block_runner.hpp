@@ -41,8 +41,9 @@ private:
     void discard_fibres();
     void meet_block(const Wait& wait);
     void meet_warp(const Wait& wait);
-    /// Ends the launch from within a kernel; the fibre is never resumed.
-    void fail(const std::string& sentence_end);
+    void note_failure(const std::string& what);
+    /// Called within a kernel after note_failure; the fibre is never resumed, so nothing that the caller owns is freed.
+    void stop_here();
     void wait_here(const Wait& wait);
     [[nodiscard]] std::string block_name() const;
 

@@ -63,7 +63,7 @@ tconv::Problem problem_of(const Options& options) {
     problem.padding = axes("--padding", 0);
     problem.output_padding = axes("--output-padding", 0);
     problem.dilation = axes("--dilation", 1);
-    problem.bias = options.at("--bias") == "1";
+    problem.bias = options.at("--bias") == "yes";
     return problem;
 }
 
@@ -80,12 +80,12 @@ Arguments parse_arguments(int argc, char** argv) {
                     {"--output-padding", "1"},
                     {"--dilation", "1"},
                     {"--groups", "1"},
-                    {"--bias", "0"}};
+                    {"--bias", "no"}};
     for (int i = 1; i < argc; ++i) {
         const std::string name = argv[i];
         if (options.count(name) == 0) throw std::runtime_error("unknown option " + name);
         if (name == "--bias") {
-            options[name] = "1";
+            options[name] = "yes";
         } else if (++i < argc) {
             options[name] = argv[i];
         } else {

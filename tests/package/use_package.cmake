@@ -17,7 +17,7 @@ function(check_libraries binary)
         if(line MATCHES "=> not found")
             message(FATAL_ERROR "${binary} does not find a library: ${line}")
         endif()
-        if(BUNDLED AND line MATCHES "=> (/[^ ]+)" AND NOT line MATCHES "${prefix}/"
+        if(bundled AND line MATCHES "=> (/[^ ]+)" AND NOT line MATCHES "${prefix}/"
            AND NOT line MATCHES "(lib(c|m|mvec|dl|pthread|rt|resolv)|ld-linux-x86-64)\\.so" AND NOT line MATCHES "${ARGN}")
             message(FATAL_ERROR "${binary} takes a library from outside the prefix: ${line}")
         endif()
@@ -30,6 +30,7 @@ file(MAKE_DIRECTORY "${FOLDER}")
 set(prefix "${FOLDER}/moved")
 run(${CMAKE_COMMAND} --install "${BUILD}" --prefix "${FOLDER}/first" --config "${CONFIGURATION}")
 file(RENAME "${FOLDER}/first" "${prefix}")
+file(GLOB_RECURSE bundled "${prefix}/lib*/libsqlite3.so*")
 
 # The user's own libraries and settings stay out of it.
 unset(ENV{LD_LIBRARY_PATH})

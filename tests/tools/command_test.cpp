@@ -114,6 +114,7 @@ TEST_CASE("a database that cannot be used ends with code 2, one line, and stays 
     }
     CHECK(read_file(path("garbage.db")) == std::string(5000, 'g'));
     CHECK(read_file(path("text.db")) == "not a database\n");
+    check_bad_input(run_tconv({"cache", "list", "--database", path("missing/t.db")}, folder.path()), "missing/t.db");
     CHECK_FALSE(std::filesystem::exists(path("missing")));
 }
 
@@ -155,9 +156,7 @@ TEST_CASE("devices and spaces answer on any machine") {
 TEST_CASE("output that cannot be written is a failure") {
     const TemporaryFolder folder;
     if (!std::filesystem::exists("/dev/full")) return;
-    // The helper writes stdout to a file; a link makes that file the full device.
-    std::filesystem::create_symlink("/dev/full", folder.path() / "stdout.txt");
-    const Finished finished = run_tconv({"devices"}, folder.path());
+    const Finished finished = run_tconv({"devices"}, folder.path(), {}, {}, "/dev/full");
     CHECK(finished.exit_code == 1);
     CHECK(finished.err.find("standard output cannot be written") != std::string::npos);
 }

@@ -48,7 +48,7 @@ TEST_CASE("one number counts for all axes, a list for one each") {
 TEST_CASE("a faulty layer file is named with its line") {
     struct Case {
         std::string text;
-        std::initializer_list<std::string> parts;
+        std::vector<std::string> parts;
     };
     const std::string good = k_good;
     const std::vector<Case> table{

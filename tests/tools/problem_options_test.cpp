@@ -58,7 +58,7 @@ TEST_CASE("flags give the problem that they describe") {
 TEST_CASE("every kind of bad flag is one sentence with thing, value and rule") {
     struct Case {
         const char* line;
-        std::initializer_list<std::string> parts;
+        std::vector<std::string> parts;
     };
     const std::vector<Case> table{
         {"weight=3x1x2", {"--input is missing", "N x c_in"}},

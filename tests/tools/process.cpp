@@ -40,8 +40,9 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
 }  // namespace
 
 Finished run_tconv(const std::vector<std::string>& arguments, const std::filesystem::path& folder,
-                   const std::vector<std::string>& environment, const std::function<void(pid_t)>& meanwhile) {
-    const std::string out = (folder / "stdout.txt").string();
+                   const std::vector<std::string>& environment, const std::function<void(pid_t)>& meanwhile,
+                   const std::string& output) {
+    const std::string out = output.empty() ? (folder / "stdout.txt").string() : output;
     const std::string err = (folder / "stderr.txt").string();
     std::vector<std::string> words{TCONV_COMMAND};
     words.insert(words.end(), arguments.begin(), arguments.end());
@@ -61,7 +62,8 @@ Finished run_tconv(const std::vector<std::string>& arguments, const std::filesys
     if (meanwhile) meanwhile(child);
     int status = 0;
     waitpid(child, &status, 0);
-    return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), read_file(out), read_file(err)};
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), output.empty() ? read_file(out) : "",
+            read_file(err)};
 }
 
 TemporaryFolder::TemporaryFolder() {

@@ -17,10 +17,11 @@ struct Finished {
 };
 
 /// Runs the built tconv command with its standard input closed off, its home, data and cache folders inside `folder`,
-/// and `environment` ("NAME=value") on top. `meanwhile` is called with the process id while it runs.
+/// and `environment` ("NAME=value") on top. `meanwhile` is called with the process id while it runs. `output`, where
+/// given, is the file that takes its standard output, which is then not read back.
 [[nodiscard]] Finished run_tconv(const std::vector<std::string>& arguments, const std::filesystem::path& folder,
                                  const std::vector<std::string>& environment = {},
-                                 const std::function<void(pid_t)>& meanwhile = {});
+                                 const std::function<void(pid_t)>& meanwhile = {}, const std::string& output = {});
 
 /// A fresh folder, removed with all that is in it at the end.
 class TemporaryFolder {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "core/error.hpp"
 #include "tests/catch.hpp"
@@ -22,7 +23,7 @@ std::string rejection(const Act& act) {
 
 /// Checks that `act` rejects its input with a one-line sentence that holds every one of `parts`.
 template <class Act>
-void check_rejection(const Act& act, std::initializer_list<std::string> parts) {
+void check_rejection(const Act& act, const std::vector<std::string>& parts) {
     const std::string sentence = rejection(act);
     CHECK(sentence.find('\n') == std::string::npos);
     for (const std::string& part : parts) {

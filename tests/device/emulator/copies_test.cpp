@@ -84,7 +84,7 @@ TEST_CASE("a copy that is not valid does not look at its source") {
     const auto device = make_emulator();
     const auto module = device->load(copies());
     const Buffer<float> out(*device, 1, 5.0f);
-    launch(*device, *module, "aligned_copy", {{1, 1, 1}, {1, 1, 1}, 32}, DevicePointer{0}, out.pointer(), 0, 1, 0);
+    launch(*device, *module, "aligned_copy", {{1, 1, 1}, {1, 1, 1}, 32}, DevicePointer{0}, out.pointer(), 0, 0, 0);
     CHECK(out.values()[0] == 0.0f);
 }
 

@@ -186,7 +186,7 @@ TEST_CASE("AddressSanitizer sees every access outside, and none inside") {
     const LaunchGeometry one{{3, 1, 1}, {1, 1, 1}, 40};
     const auto found = contains("AddressSanitizer");
     CHECK(report_of("write_dynamic", one, false, number(9)) == "no report");
-    CHECK_THAT(report_of("write_dynamic", one, false, number(10)), found && contains("test.cu:18"));
+    CHECK_THAT(report_of("write_dynamic", one, false, number(10)), found && contains("test.cu:17"));
     CHECK_THAT(report_of("write_dynamic", one, false, number(-1)), found);
     CHECK(report_of("write_static", one, false, number(9), output) == "no report");
     CHECK(report_of("write_static", one, false, number(10), output) != "no report");
