@@ -102,7 +102,8 @@ void check_geometry(const Launch& launch, std::int64_t batch, const DeviceInfo& 
 void check_arguments(const Launch& launch, std::int64_t workspace) {
     if (launch.kernel.empty()) reject("a launch of the plan names no kernel");
     if (launch.arguments.empty() || launch.arguments.size() > k_max_arguments) {
-        reject(fmt::format("{} ({} arguments) must take 1 to {}", launch.kernel, launch.arguments.size(), k_max_arguments));
+        reject(fmt::format("{} ({} arguments) must take 1 to {}", launch.kernel, launch.arguments.size(),
+                           k_max_arguments));
     }
     for (const Argument& argument : launch.arguments) {
         if (argument.kind == ArgumentKind::workspace && (argument.offset < 0 || argument.offset >= workspace)) {

@@ -14,12 +14,18 @@
 namespace tconv {
 namespace {
 
+/// A sentence without its full stop, to stand inside another.
+std::string inside(std::string sentence) {
+    if (sentence.ends_with('.')) sentence.pop_back();
+    return sentence;
+}
+
 /// Why no CUDA device can be used; empty when one can.
 std::string cuda_obstacle(const DriverStatus& driver) {
-    if (!driver.available) return driver.reason;
+    if (!driver.available) return inside(driver.reason);
     if (driver.devices.empty()) return "the CUDA driver lists no device";
     const NvrtcStatus nvrtc = nvrtc_status();
-    return nvrtc.available ? "" : nvrtc.reason;
+    return nvrtc.available ? "" : inside(nvrtc.reason);
 }
 
 DeviceChoice cuda_choice(const std::string& text, int ordinal) {

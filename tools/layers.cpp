@@ -139,7 +139,7 @@ private:
                                      node.size(), axes));
         }
         for (int axis = 0; axis < axes; ++axis) {
-            result[static_cast<std::size_t>(3 - axes + axis)] =
+            result[3 - static_cast<std::size_t>(axes - axis)] =
                 integer(key, node.IsSequence() ? node[static_cast<std::size_t>(axis)] : node);
         }
         return result;

@@ -44,7 +44,7 @@ Extents parse_axes(const char* flag, const std::optional<std::string>& text, int
     }
     for (int axis = 0; axis < axes; ++axis) {
         const std::size_t index = values.size() == 1 ? 0 : static_cast<std::size_t>(axis);
-        extents[static_cast<std::size_t>(3 - axes + axis)] = values[index];
+        extents[3 - static_cast<std::size_t>(axes - axis)] = values[index];
     }
     return extents;
 }

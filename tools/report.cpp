@@ -43,8 +43,8 @@ std::string error_words(const TuneResult& r) {
 }
 
 std::string limit_words(const TuneResult& r) {
-    return fmt::format("{:.1f} % of what {} allows ({} at best)", 100 * share_of_limit(r),
-                       r.emulated ? "this processor" : "the device", format_milliseconds(r.limit_milliseconds));
+    return fmt::format("{:.1f} % of what the device allows ({} at best)", 100 * share_of_limit(r),
+                       format_milliseconds(r.limit_milliseconds));
 }
 
 std::string runner_up_words(const TuneResult& r) {
@@ -76,7 +76,8 @@ void add_winner(std::string& text, const TuneResult& r, int width) {
                             format_milliseconds(*r.reference_milliseconds)),
                 width);
     }
-    if (r.limit_milliseconds > 0) add_row(text, "limit", limit_words(r), width);
+    // A limit of the emulation would tell nobody anything.
+    if (!r.emulated) add_row(text, "limit", limit_words(r), width);
     add_row(text, "error", error_words(r), width);
     if (r.runner_up) add_row(text, "runner-up", runner_up_words(r), width);
 }
@@ -127,7 +128,7 @@ std::string summary(const std::vector<TuneResult>& results) {
         const double median = r.winner->outcome.timing.median;
         rows.push_back({r.problem_name, format_milliseconds(median),
                         r.reference_milliseconds ? format_factor(*r.reference_milliseconds / median) : "",
-                        fmt::format("{:.0f} %", 100 * share_of_limit(r)),
+                        r.emulated ? "" : fmt::format("{:.0f} %", 100 * share_of_limit(r)),
                         fmt::format("{:.1e}", r.winner->outcome.error.relative), r.winner->template_name, trials});
     }
     const bool emulated = std::any_of(results.begin(), results.end(), [](const TuneResult& r) { return r.emulated; });

@@ -29,8 +29,12 @@ ScratchFolder::ScratchFolder() {
 }
 
 ScratchFolder::~ScratchFolder() {
+    namespace fs = std::filesystem;
     std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
+    // Tests lock folders.
+    for (const auto& entry : fs::recursive_directory_iterator(path_, ignored))
+        if (entry.is_directory(ignored)) fs::permissions(entry, fs::perms::owner_all, ignored);
+    fs::remove_all(path_, ignored);
 }
 
 Environment::Environment(const std::vector<std::pair<std::string, std::string>>& values) {

@@ -137,6 +137,8 @@ TEST_CASE("emulated times are labelled wherever they stand") {
     r.emulated = true;
     CHECK(holds(report(r, {"db", 200}), "no GPU figure"));
     CHECK(holds(summary({r}), "no GPU figure"));
+    CHECK_FALSE(holds(report(r, {"db", 200}), "allows"));
+    CHECK_FALSE(holds(summary({r}), " %"));
     r.emulated = false;
     CHECK_FALSE(holds(summary({r}), "no GPU figure"));
 }

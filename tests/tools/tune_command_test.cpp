@@ -69,11 +69,12 @@ TEST_CASE("tune finds a winner, keeps it, and reuses its trials") {
 TEST_CASE("the table labels emulated times, and stdout holds results alone") {
     if (!tconv::host_compiler_status().available) return;
     const TemporaryFolder folder;
-    const Finished finished = run_tconv(small_tune({"--database", "here.db"}), folder.path());
-    std::filesystem::remove("here.db");
+    const std::string database = (folder.path() / "here.db").string();
+    const Finished finished = run_tconv(small_tune({"--database", database}), folder.path());
     INFO(finished.err);
     CHECK(finished.exit_code == 0);
-    for (const char* part : {"winner", "no GPU figure", "over the reference", "stored in   here.db"}) {
+    for (const std::string& part : {std::string("winner"), std::string("no GPU figure"),
+                                    std::string("over the reference"), "stored in   " + database}) {
         INFO(finished.out);
         CHECK(holds(finished.out, part));
     }
