@@ -125,13 +125,14 @@ std::string failures_by_kind(const std::map<OutcomeKind, std::int64_t>& failures
 }
 
 double seconds_left(const TuneProgress& p) {
-    double left = p.seconds_limit > 0 ? p.seconds_limit - p.seconds_used : -1;
+    if (p.stage == "finalists") return -1;  // a second or two, whatever is left of the limit
+    double left = p.seconds_limit > 0 ? std::max(p.seconds_limit - p.seconds_used, 0.0) : -1;
     if (p.trials_done > 0 && p.trials_total > 0) {
         const double a_trial = p.seconds_used / static_cast<double>(p.trials_done);
         const double by_trials = a_trial * static_cast<double>(p.trials_total - p.trials_done);
         left = left < 0 ? by_trials : std::min(left, by_trials);
     }
-    return p.seconds_limit > 0 ? std::max(left, 0.0) : left;
+    return left;
 }
 
 std::string progress_bar_line(const TuneProgress& p, const std::string& label, const TerminalStyle& style) {

@@ -85,7 +85,7 @@ TEST_CASE("flags that make no sense are rejected") {
     }
 }
 
-TEST_CASE("--only names layers and groups that are there") {
+TEST_CASE("the flag --only names layers and groups that are there") {
     for (const char* only : {"", "nothing", "seed1d,", ",seed1d", "seed1d,nothing", "seed", "SEED1D"})
         check_rejection([&] { (void)make_requests(suite(only)); }, {"--only (", "neither"});
     CHECK(make_requests(suite("seed1d,headline,seed1d")).size() == 2);
