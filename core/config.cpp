@@ -17,9 +17,10 @@ Config config_from_json(const std::string& text) {
     if (!json.is_object()) throw Error(ErrorKind::bad_input, fmt::format("config ({}) must be a JSON object", text));
     Config config;
     for (const auto& [name, value] : json.items()) {
-        if (!value.is_number_integer()) {
+        const bool too_large = value.is_number_unsigned() && value.get<std::uint64_t>() > INT64_MAX;
+        if (!value.is_number_integer() || too_large) {
             throw Error(ErrorKind::bad_input,
-                        fmt::format("config parameter {} ({}) must be an integer", name, value.dump()));
+                        fmt::format("config parameter {} ({}) must be a 64-bit integer", name, value.dump()));
         }
         config[name] = value.get<std::int64_t>();
     }
