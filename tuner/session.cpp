@@ -22,6 +22,7 @@ using Clock = std::chrono::steady_clock;
 
 // Random sampling ends after its share of this many trials, however many are allowed: climbing finds more from then on.
 constexpr std::int64_t k_search_budget = 200;
+constexpr double k_emulated_flops = 1e9;  // beyond, a single run takes the emulator minutes
 constexpr std::size_t k_finalists = 6;
 constexpr double k_finalist_factor = 1.10;  // slower than this times the best: not worth timing again
 constexpr double k_binary_factor = 1.25;    // machine code is stored for trials up to this times the best
@@ -106,6 +107,11 @@ void Session::choose_families() {
     validate(problem);
     if (problem.batch == 0)
         throw Error(ErrorKind::bad_input, "batch (0) must be at least 1 for tuning: there is nothing to run");
+    if (device_.info().kind == DeviceKind::emulator && flops(problem) > k_emulated_flops) {
+        throw Error(ErrorKind::bad_input,
+                    fmt::format("the problem takes {:.3g} GFLOP, and the emulator at most {:.3g}: it needs a GPU",
+                                flops(problem) / 1e9, k_emulated_flops / 1e9));
+    }
     std::string refusals;
     for (const SearchSpace& space : environment_.spaces) {
         const std::string refusal = space.refusal(problem, device_.info());

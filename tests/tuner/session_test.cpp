@@ -136,6 +136,11 @@ TEST_CASE("problems that cannot be tuned are refused with the reason") {
     request.problem.batch = 0;
     CHECK_THROWS_WITH(run(request, nullptr), Catch::Matchers::Contains("batch (0)"));
     request = small_request(1);
+    request.problem.in_channels = 512;
+    request.problem.out_channels = 512;
+    request.problem.input = {1, 64, 64};
+    CHECK_THROWS_WITH(run(request, nullptr), Catch::Matchers::Contains("emulator"));
+    request = small_request(1);
     request.problem.groups = 3;
     CHECK_THROWS_AS(run(request, nullptr), Error);
 }
