@@ -92,17 +92,20 @@ CREATE TABLE ceilings (
     measured TEXT NOT NULL
 ) STRICT;
 
--- The exact look-up walks the first index from its fast end; the list reads the second and never the wide rows.
-CREATE INDEX trial_by_speed ON trial (problem, device, median_ms, error_relative)
+-- The exact look-up walks the first index from its fast end; the list reads the second and never the wide rows. A trial
+-- that was dropped after one sample comes after all that were timed properly.
+CREATE INDEX trial_by_speed ON trial (problem, device, dropped_early, median_ms, error_relative)
     WHERE outcome = 'valid' AND plan IS NOT NULL AND median_ms > 0;
 CREATE INDEX trial_by_outcome ON trial (problem, device, outcome, created);
 
 CREATE VIEW winner AS
-    SELECT p.key AS problem, p.name, d.key AS device, s.name AS template, t.config, min(t.median_ms) AS median_ms,
-           t.spread, t.error_relative, t.created, t.id AS trial
-    FROM trial t JOIN problem p ON p.id = t.problem JOIN device d ON d.id = t.device JOIN template s ON s.id = t.template
-    WHERE t.outcome = 'valid' AND t.plan IS NOT NULL AND t.median_ms > 0
-    GROUP BY t.problem, t.device;
+    SELECT p.key AS problem, p.name, d.key AS device, s.name AS template, t.config, t.median_ms, t.spread,
+           t.error_relative, t.created, t.id AS trial
+    FROM (SELECT DISTINCT problem, device FROM trial) tuned
+    JOIN trial t ON t.id = (
+        SELECT id FROM trial WHERE problem = tuned.problem AND device = tuned.device
+        AND outcome = 'valid' AND plan IS NOT NULL AND median_ms > 0 ORDER BY dropped_early, median_ms LIMIT 1)
+    JOIN problem p ON p.id = t.problem JOIN device d ON d.id = t.device JOIN template s ON s.id = t.template;
 
 CREATE VIEW quarantine AS
     SELECT p.key AS problem, p.name, d.key AS device, s.name AS template, t.config, t.outcome, t.reason, t.created,

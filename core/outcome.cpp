@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <tuple>
 #include <utility>
 
 #include "core/error.hpp"
@@ -37,6 +38,10 @@ OutcomeKind parse_outcome_kind(std::string_view text) {
         if (name == text) return value;
     }
     throw Error(ErrorKind::bad_input, fmt::format("outcome ({}) is none that this version knows", text));
+}
+
+bool ranks_before(const Timing& a, const Timing& b) {
+    return std::tie(a.dropped_early, a.median) < std::tie(b.dropped_early, b.median);
 }
 
 }  // namespace tconv

@@ -45,6 +45,10 @@ struct Timing {
     bool dropped_early = false;  ///< far slower than the best: one sample was enough
 };
 
+/// Whether `a` ranks before `b`: the lower median wins, but a timing dropped after one sample comes after every proper
+/// one.
+[[nodiscard]] bool ranks_before(const Timing& a, const Timing& b);
+
 /// What the compiled kernel uses, as the driver reports it; zeros on the emulator.
 struct KernelResources {
     int registers = 0;  ///< a thread

@@ -126,9 +126,8 @@ void print_problem(const Database& database, const ProblemSummary& s, std::optio
         if (trial.outcome.kind == OutcomeKind::valid && trial.outcome.error.relative <= tolerance)
             winners.push_back(&trial);
     }
-    std::stable_sort(winners.begin(), winners.end(), [](const Trial* a, const Trial* b) {
-        return a->outcome.timing.median < b->outcome.timing.median;
-    });
+    std::stable_sort(winners.begin(), winners.end(),
+                     [](const Trial* a, const Trial* b) { return ranks_before(a->outcome.timing, b->outcome.timing); });
     if (!s.problem_name.empty()) fmt::print("{}: ", one_line(s.problem_name));
     fmt::print("{}\n  on {}\n  {} trials, {} valid within {:.2g}, last {}\n", key(s.problem), one_line(s.device),
                trials.size(), winners.size(), tolerance, one_line(s.updated));

@@ -32,8 +32,8 @@ std::string title(const TuneResult& r) {
 
 std::string time_words(const TuneResult& r) {
     const Timing& timing = r.winner->outcome.timing;
-    return fmt::format("{} +- {:.1f} % (median of {} samples){}", format_milliseconds(timing.median),
-                       100 * timing.spread, timing.samples.size(),
+    return fmt::format("{} +- {:.1f} % (median of {} sample{}){}", format_milliseconds(timing.median),
+                       100 * timing.spread, timing.samples.size(), timing.samples.size() == 1 ? "" : "s",
                        r.emulated ? ", time of the emulation: no GPU figure" : "");
 }
 

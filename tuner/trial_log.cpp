@@ -48,18 +48,14 @@ std::vector<const Trial*> TrialLog::ranking() const {
     for (const Trial& trial : trials_) {
         if (is_good(trial)) good.push_back(&trial);
     }
-    std::stable_sort(good.begin(), good.end(), [](const Trial* a, const Trial* b) {
-        return a->outcome.timing.median < b->outcome.timing.median;
-    });
+    std::stable_sort(good.begin(), good.end(),
+                     [](const Trial* a, const Trial* b) { return ranks_before(a->outcome.timing, b->outcome.timing); });
     return good;
 }
 
 std::optional<double> TrialLog::best_milliseconds() const {
-    std::optional<double> best;
-    for (const Trial& trial : trials_) {
-        if (is_good(trial) && (!best || trial.outcome.timing.median < *best)) best = trial.outcome.timing.median;
-    }
-    return best;
+    const auto good = ranking();
+    return good.empty() ? std::nullopt : std::optional(good.front()->outcome.timing.median);
 }
 
 std::map<OutcomeKind, std::int64_t> TrialLog::failures() const {

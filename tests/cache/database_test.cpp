@@ -131,6 +131,21 @@ TEST_CASE("a trial of the same problem, device, template and config replaces the
     CHECK(query_sql(f.path, "SELECT count(*) FROM binary") == std::vector<std::string>{"2"});
 }
 
+TEST_CASE("a trial dropped after one sample wins only where no other does") {
+    Fixture f;
+    Trial dropped = sample_trial(sample_problem(), 1, 1.0);
+    dropped.outcome.timing.dropped_early = true;
+    f.database.record(k_gpu, dropped, sample_binary(1));
+    CHECK(f.winning_number(1) == 1);
+    Trial timed = sample_trial(sample_problem(), 2, 5.0, 1e-3);
+    timed.outcome.timing.dropped_early = false;
+    f.database.record(k_gpu, timed, sample_binary(2));
+    CHECK(f.winning_number(1) == 2);
+    CHECK(f.winning_number(1e-4) == 1);
+    REQUIRE(f.database.list().size() == 1);
+    CHECK(f.database.list().front().best_median == 5.0);
+}
+
 TEST_CASE("the winner is the fastest valid trial within the tolerance") {
     Fixture f;
     CHECK(f.winning_number(1) == -1);
