@@ -25,7 +25,8 @@ public:
     void record(const Trial& trial, const std::string& binary);
 
     [[nodiscard]] const std::vector<Trial>& trials() const { return trials_; }
-    /// Valid trials within the tolerance, fastest first, those dropped after one sample last; earlier ones first on a tie.
+    /// Valid trials within the tolerance, fastest first, those dropped after one sample last; earlier ones first on a
+    /// tie.
     [[nodiscard]] std::vector<const Trial*> ranking() const;
     [[nodiscard]] std::optional<double> best_milliseconds() const;
     [[nodiscard]] std::map<OutcomeKind, std::int64_t> failures() const;

@@ -13,7 +13,8 @@ TEST_CASE("a config is stored by name and value") {
     CHECK(to_json(config) == R"({"block_size":128,"skew":-1,"tile_w":32})");
     CHECK(config_from_json(to_json(config)) == config);
     CHECK(to_string(config) == "block_size=128 skew=-1 tile_w=32");
-    for (const char* text : {"", "[]", "{\"a\":1.5}", "{\"a\":\"x\"}", "{\"a\":{}}", "{", "{\"a\":18446744073709551615}"}) {
+    for (const char* text :
+         {"", "[]", "{\"a\":1.5}", "{\"a\":\"x\"}", "{\"a\":{}}", "{", "{\"a\":18446744073709551615}"}) {
         INFO(text);
         CHECK_THROWS_AS(config_from_json(text), Error);
     }
