@@ -7,6 +7,7 @@
 
 #include "core/error.hpp"
 #include "tests/catch.hpp"
+#include "tests/support/contains.hpp"
 
 using namespace tconv;
 namespace fs = std::filesystem;
@@ -70,10 +71,10 @@ TEST_CASE("the template hash follows the whole include closure and nothing else"
 }
 
 TEST_CASE("a missing source is named") {
-    CHECK_THROWS_WITH(kernel_source("none.cu"), Catch::Matchers::Contains("none.cu"));
+    CHECK_THROWS_WITH(kernel_source("none.cu"), contains("none.cu"));
     const SourceFolder folder;
     folder.write("top.cu", "#include \"gone.cuh\"\n");
-    CHECK_THROWS_WITH(expand_includes("top.cu"), Catch::Matchers::Contains("gone.cuh"));
+    CHECK_THROWS_WITH(expand_includes("top.cu"), contains("gone.cuh"));
 }
 
 TEST_CASE("the embedded sources need nothing from outside") {

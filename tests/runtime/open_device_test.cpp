@@ -4,7 +4,7 @@
 
 #include "core/error.hpp"
 #include "tests/catch.hpp"
-#include "tests/device/contains.hpp"
+#include "tests/support/contains.hpp"
 
 using namespace tconv;
 

@@ -2,7 +2,7 @@
 
 #include "core/error.hpp"
 #include "tests/catch.hpp"
-#include "tests/device/contains.hpp"
+#include "tests/support/contains.hpp"
 
 namespace {
 

@@ -8,10 +8,10 @@
 #include "kernel_sources/sources.hpp"
 #include "runtime/runtime.hpp"
 #include "tests/catch.hpp"
-#include "tests/device/contains.hpp"
 #include "tests/device/driver/require_gpu.hpp"
 #include "tests/runtime/scatter.hpp"
 #include "tests/runtime/stored_winner.hpp"
+#include "tests/support/contains.hpp"
 
 namespace {
 

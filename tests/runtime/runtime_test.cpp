@@ -13,9 +13,9 @@
 #include "core/error.hpp"
 #include "device/emulator/emulator.hpp"
 #include "tests/catch.hpp"
-#include "tests/device/contains.hpp"
 #include "tests/runtime/scatter.hpp"
 #include "tests/runtime/stored_winner.hpp"
+#include "tests/support/contains.hpp"
 
 namespace {
 

@@ -5,6 +5,7 @@
 
 #include "core/error.hpp"
 #include "tests/catch.hpp"
+#include "tests/support/contains.hpp"
 #include "tests/support/emulated.hpp"
 
 using namespace tconv;
@@ -131,15 +132,15 @@ TEST_CASE("a tolerance that no candidate holds gives no winner, and a looser one
 TEST_CASE("problems that cannot be tuned are refused with the reason") {
     TuneRequest request = small_request(1);
     request.problem.dtype = DataType::f16;
-    CHECK_THROWS_WITH(run(request, nullptr), Catch::Matchers::Contains("direct needs dtype f32"));
+    CHECK_THROWS_WITH(run(request, nullptr), contains("direct needs dtype f32"));
     request = small_request(1);
     request.problem.batch = 0;
-    CHECK_THROWS_WITH(run(request, nullptr), Catch::Matchers::Contains("batch (0)"));
+    CHECK_THROWS_WITH(run(request, nullptr), contains("batch (0)"));
     request = small_request(1);
     request.problem.in_channels = 512;
     request.problem.out_channels = 512;
     request.problem.input = {1, 64, 64};
-    CHECK_THROWS_WITH(run(request, nullptr), Catch::Matchers::Contains("emulator"));
+    CHECK_THROWS_WITH(run(request, nullptr), contains("emulator"));
     request = small_request(1);
     request.problem.groups = 3;
     CHECK_THROWS_AS(run(request, nullptr), Error);

@@ -8,8 +8,8 @@
 #include "device/driver/driver.hpp"
 #include "device/nvrtc/nvrtc.hpp"
 #include "tests/catch.hpp"
-#include "tests/device/contains.hpp"
 #include "tests/device/driver/require_gpu.hpp"
+#include "tests/support/contains.hpp"
 
 namespace {
 

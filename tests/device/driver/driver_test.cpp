@@ -9,7 +9,7 @@
 
 #include "core/error.hpp"
 #include "tests/catch.hpp"
-#include "tests/device/contains.hpp"
+#include "tests/support/contains.hpp"
 
 // The driver's library is opened once a process: CTest runs every case in a process of its own, and each case says
 // first how the fake driver is to behave.

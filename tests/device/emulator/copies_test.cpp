@@ -3,7 +3,7 @@
 #include "device/emulator/pending_copies.hpp"
 #include "emulator_for_tests.hpp"
 #include "tests/catch.hpp"
-#include "tests/device/contains.hpp"
+#include "tests/support/contains.hpp"
 
 namespace tconv {
 namespace {

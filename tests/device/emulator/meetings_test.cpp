@@ -2,7 +2,7 @@
 
 #include "emulator_for_tests.hpp"
 #include "tests/catch.hpp"
-#include "tests/device/contains.hpp"
+#include "tests/support/contains.hpp"
 
 namespace tconv {
 namespace {

@@ -7,7 +7,7 @@
 #include "device/emulator/dynamic_shared.hpp"
 #include "emulator_for_tests.hpp"
 #include "tests/catch.hpp"
-#include "tests/device/contains.hpp"
+#include "tests/support/contains.hpp"
 
 namespace tconv {
 namespace {

@@ -4,7 +4,7 @@
 #include <map>
 
 #include "tests/catch.hpp"
-#include "tests/device/contains.hpp"
+#include "tests/support/contains.hpp"
 
 using namespace tconv::nvrtc;
 
