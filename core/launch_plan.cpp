@@ -176,6 +176,13 @@ void check_plan(const LaunchPlan& plan, const Problem& problem, const DeviceInfo
     if (!writes_output) reject("launch plan has no launch that takes the output");
 }
 
+std::vector<std::string> kernel_names(const LaunchPlan& plan) {
+    std::vector<std::string> names;
+    for (const Launch& launch : plan.launches)
+        names.push_back(launch.kernel);
+    return names;
+}
+
 std::array<std::int64_t, 3> grid_for(const Launch& launch, std::int64_t batch) {
     std::array<std::int64_t, 3> grid = launch.grid;
     if (launch.batch_axis >= 0) grid[static_cast<std::size_t>(launch.batch_axis)] *= batch;

@@ -62,6 +62,9 @@ struct LaunchPlan {
 void check_plan(const LaunchPlan& plan, const Problem& problem, const DeviceInfo& device,
                 std::int64_t workspace_limit = std::int64_t{1} << 30);
 
+/// Entry names of the plan's launches, in order.
+[[nodiscard]] std::vector<std::string> kernel_names(const LaunchPlan& plan);
+
 /// Grid of `launch` for a call with `batch` entries.
 [[nodiscard]] std::array<std::int64_t, 3> grid_for(const Launch& launch, std::int64_t batch);
 

@@ -82,6 +82,12 @@ std::string template_hash(std::string_view name) {
     return content_hash(expand_includes(name)).substr(0, 16);
 }
 
+std::string specialise(const LaunchPlan& plan, const Problem& problem, const Config& config) {
+    Config values = config;
+    values.insert(plan.constants.begin(), plan.constants.end());
+    return specialise(plan.source_file, problem, values);
+}
+
 std::string specialise(std::string_view template_file, const Problem& problem, const Config& config) {
     return prelude(problem, config) + expand_includes(template_file);
 }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/config.hpp"
+#include "core/launch_plan.hpp"
 #include "core/problem.hpp"
 
 namespace tconv {
@@ -29,7 +30,9 @@ namespace tconv {
 /// argument.
 [[nodiscard]] std::string prelude(const Problem& problem, const Config& config);
 
-/// Prelude and expanded template: what the compiler is given.
+/// Prelude and expanded template: what the compiler is given. The first form takes template and derived constants from
+/// a plan, so that the tuner and whoever replays the plan make the same text.
+[[nodiscard]] std::string specialise(const LaunchPlan& plan, const Problem& problem, const Config& config);
 [[nodiscard]] std::string specialise(std::string_view template_file, const Problem& problem, const Config& config);
 
 }  // namespace tconv

@@ -36,12 +36,7 @@ CompiledCode compile_for_host(const std::string& name, const std::string& source
 CompiledCode code_of(const Winner& winner, const Problem& problem, const SharedDevice& device) {
     if (!device.emulated()) return {winner.binary};
     const LaunchPlan& plan = winner.trial.outcome.plan;
-    Config values = winner.trial.config;
-    values.insert(plan.constants.begin(), plan.constants.end());
-    std::vector<std::string> kernels;
-    for (const Launch& launch : plan.launches)
-        kernels.push_back(launch.kernel);
-    return compile_for_host(plan.source_file, specialise(plan.source_file, problem, values), std::move(kernels));
+    return compile_for_host(plan.source_file, specialise(plan, problem, winner.trial.config), kernel_names(plan));
 }
 
 std::shared_ptr<Module> load(const SharedDevice& device, const CompiledCode& code) {

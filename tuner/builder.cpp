@@ -32,20 +32,29 @@ Builder::Builder(Compiler& compiler, const DeviceInfo& device) : compiler_(compi
 }
 
 CompileRequest Builder::request_for(const Candidate& candidate) const {
-    Config values = candidate.config;
-    values.insert(candidate.plan.constants.begin(), candidate.plan.constants.end());
     CompileRequest request;
     request.name = candidate.plan.source_file;
-    request.source = specialise(candidate.plan.source_file, candidate.problem, values);
-    for (const Launch& launch : candidate.plan.launches)
-        request.kernels.push_back(launch.kernel);
+    request.source = specialise(candidate.plan, candidate.problem, candidate.config);
+    request.kernels = kernel_names(candidate.plan);
     request.architecture = architecture_of(device_);
     return request;
 }
 
 CompileResult Builder::build(const Candidate& candidate) {
     const CompileRequest request = request_for(candidate);
+    return build_once(request, content_hash(request.source));
+}
+
+CompileResult Builder::take(const Candidate& candidate) {
+    const CompileRequest request = request_for(candidate);
     const std::string key = content_hash(request.source);
+    CompileResult result = build_once(request, key);
+    const std::lock_guard lock(mutex_);
+    results_.erase(key);
+    return result;
+}
+
+CompileResult Builder::build_once(const CompileRequest& request, const std::string& key) {
     std::promise<CompileResult> promise;
     std::shared_future<CompileResult> result;
     bool mine = false;
@@ -75,12 +84,6 @@ CompileResult Builder::build_file(const std::string& file, const std::vector<std
     request.kernels = kernels;
     request.architecture = architecture_of(device_);
     return compile_or_recall(request);
-}
-
-void Builder::forget(const Candidate& candidate) {
-    const std::string key = content_hash(request_for(candidate).source);
-    const std::lock_guard lock(mutex_);
-    results_.erase(key);
 }
 
 CompileResult Builder::compile_or_recall(const CompileRequest& request) {

@@ -29,13 +29,14 @@ public:
     /// Compiles a template as it stands, without prelude: reference.cu, support.cu.
     [[nodiscard]] CompileResult build_file(const std::string& file, const std::vector<std::string>& kernels);
 
-    /// Forgets a candidate's result, once it is evaluated.
-    void forget(const Candidate& candidate);
+    /// The same for the last one that needs the result: it is forgotten.
+    [[nodiscard]] CompileResult take(const Candidate& candidate);
 
     [[nodiscard]] const std::string& warning() const { return warning_; }
     [[nodiscard]] std::string compiler_version() const { return compiler_.version(); }
 
 private:
+    [[nodiscard]] CompileResult build_once(const CompileRequest& request, const std::string& key);
     [[nodiscard]] CompileResult compile_or_recall(const CompileRequest& request);
     [[nodiscard]] CompileRequest request_for(const Candidate& candidate) const;
 

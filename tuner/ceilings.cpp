@@ -2,27 +2,9 @@
 
 #include <algorithm>
 
+#include "device/memory.hpp"
+
 namespace tconv {
-namespace {
-
-/// Device memory that lives as long as the object.
-class Memory {
-public:
-    Memory(Device& device, std::size_t bytes) : device_(device), address_(device.allocate(bytes)) {
-        device.fill(address_, 1, bytes);
-    }
-    Memory(const Memory&) = delete;
-    Memory& operator=(const Memory&) = delete;
-    ~Memory() { device_.release(address_); }
-    [[nodiscard]] DevicePointer address() const { return address_; }
-
-private:
-    Device& device_;
-    DevicePointer address_;
-};
-
-}  // namespace
-
 Ceilings measure_ceilings(Device& device, SupportKernels& support, Timer& timer) {
     const bool emulated = device.info().kind == DeviceKind::emulator;
     // Large beside the L2 and beside a launch; on the emulator just long enough for its clock.
@@ -30,8 +12,10 @@ Ceilings measure_ceilings(Device& device, SupportKernels& support, Timer& timer)
     const int rounds = emulated ? 20 : 4000;
     constexpr double operations_a_round = 2.0 * 8 * 16;
 
-    const Memory source(device, bytes);
-    const Memory target(device, bytes);
+    const DeviceMemory source(device, bytes);
+    const DeviceMemory target(device, bytes);
+    device.fill(source.address(), 1, bytes);
+    device.fill(target.address(), 1, bytes);
     const double copy =
         timer.time([&] { support.copy(source.address(), target.address(), static_cast<std::int64_t>(bytes / 16)); }, 0)
             .minimum;

@@ -65,8 +65,7 @@ Evaluation evaluate(const Candidate& candidate, const Bench& bench) {
         fail(result.outcome, OutcomeKind::resource_error, error.what());
         return result;
     }
-    CompileResult compiled = bench.builder.build(candidate);
-    bench.builder.forget(candidate);
+    CompileResult compiled = bench.builder.take(candidate);
     result.outcome.compile_milliseconds = compiled.milliseconds;
     if (!compiled.ok) {
         fail(result.outcome, OutcomeKind::compile_error, compiled.log);

@@ -5,15 +5,14 @@
 namespace tconv {
 
 GuardedBuffer::GuardedBuffer(Device& device, std::size_t bytes)
-    : device_(device), bytes_(bytes), base_(device.allocate(bytes + 2 * k_guard_bytes)) {
-    device_.fill(base_, k_poison, bytes_ + 2 * k_guard_bytes);
-    device_.forbid_access(base_, k_guard_bytes);
+    : device_(device), bytes_(bytes), memory_(device, bytes + 2 * k_guard_bytes) {
+    device_.fill(memory_.address(), k_poison, bytes_ + 2 * k_guard_bytes);
+    device_.forbid_access(memory_.address(), k_guard_bytes);
     device_.forbid_access(address() + bytes_, k_guard_bytes);
 }
 
 GuardedBuffer::~GuardedBuffer() {
-    device_.allow_access(base_, bytes_ + 2 * k_guard_bytes);
-    device_.release(base_);
+    device_.allow_access(memory_.address(), bytes_ + 2 * k_guard_bytes);
 }
 
 void GuardedBuffer::poison() {
@@ -22,7 +21,7 @@ void GuardedBuffer::poison() {
 
 std::uint64_t GuardedBuffer::damage(SupportKernels& support) {
     std::uint64_t changed = 0;
-    for (const DevicePointer zone : {base_, address() + bytes_}) {
+    for (const DevicePointer zone : {memory_.address(), address() + bytes_}) {
         device_.allow_access(zone, k_guard_bytes);
         changed += support.count_changed(zone, k_guard_bytes, k_poison);
         device_.forbid_access(zone, k_guard_bytes);

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "device/device.hpp"
+#include "device/memory.hpp"
 
 namespace tconv {
 
@@ -23,7 +23,7 @@ public:
     GuardedBuffer& operator=(const GuardedBuffer&) = delete;
     ~GuardedBuffer();
 
-    [[nodiscard]] DevicePointer address() const { return base_ + k_guard_bytes; }
+    [[nodiscard]] DevicePointer address() const { return memory_.address() + k_guard_bytes; }
     [[nodiscard]] std::size_t bytes() const { return bytes_; }
     /// Fills the payload with poison.
     void poison();
@@ -33,7 +33,7 @@ public:
 private:
     Device& device_;
     std::size_t bytes_;
-    DevicePointer base_;
+    DeviceMemory memory_;  // guard, payload, guard
 };
 
 }  // namespace tconv

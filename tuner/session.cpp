@@ -270,7 +270,7 @@ void Session::finalists() {
     for (const Trial* trial : log_.ranking()) {
         if (finalists.size() == k_finalists || trial->outcome.timing.median > best * k_finalist_factor) break;
         Candidate candidate{request_.problem, trial->template_name, trial->config, trial->outcome.plan, tolerance_, 0};
-        const CompileResult compiled = builder_->build(candidate);
+        const CompileResult compiled = builder_->take(candidate);
         if (!compiled.ok) continue;
         finalists.push_back({*trial, device_.load(compiled.code)});
         round_seconds += trial->outcome.timing.median / 1000;

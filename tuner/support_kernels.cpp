@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/error.hpp"
+#include "device/memory.hpp"
 #include "kernel_sources/reference.hpp"
 
 namespace tconv {
@@ -26,23 +27,6 @@ double to_number(std::uint64_t bits) {
     std::memcpy(&value, &bits, sizeof value);
     return value;
 }
-
-/// A few bytes on the device for one result.
-class Scratch {
-public:
-    Scratch(Device& device, const void* initial, std::size_t bytes)
-        : device_(device), address_(device.allocate(bytes)) {
-        device_.copy_to_device(address_, initial, bytes);
-    }
-    Scratch(const Scratch&) = delete;
-    Scratch& operator=(const Scratch&) = delete;
-    ~Scratch() { device_.release(address_); }
-    [[nodiscard]] DevicePointer address() const { return address_; }
-
-private:
-    Device& device_;
-    DevicePointer address_;
-};
 
 LaunchGeometry filling_geometry(const DeviceInfo& device) {
     LaunchGeometry geometry;
@@ -105,7 +89,8 @@ void SupportKernels::fill_random(DataType type, DevicePointer data, std::int64_t
 Comparison SupportKernels::compare(DataType type, DevicePointer output, DevicePointer reference, DevicePointer scale,
                                    std::int64_t count) {
     RawComparison raw;
-    const Scratch scratch(device_, &raw, sizeof raw);
+    const DeviceMemory scratch(device_, sizeof raw);
+    device_.copy_to_device(scratch.address(), &raw, sizeof raw);
     run(fmt::format("tconv_compare_{}", to_string(type)).c_str(), output, reference, scale, count, scratch.address());
     device_.copy_to_host(&raw, scratch.address(), sizeof raw);
     constexpr std::uint64_t index_bits = (std::uint64_t{1} << 40) - 1;
@@ -114,20 +99,22 @@ Comparison SupportKernels::compare(DataType type, DevicePointer output, DevicePo
             static_cast<std::int64_t>(raw.first_bad)};
 }
 
-std::uint64_t SupportKernels::count_differences(DevicePointer first, DevicePointer second, std::size_t bytes) {
+template <class... Arguments>
+std::uint64_t SupportKernels::count(const char* kernel, Arguments... arguments) {
     std::uint64_t found = 0;
-    const Scratch scratch(device_, &found, sizeof found);
-    run("tconv_count_differences", first, second, static_cast<std::int64_t>(bytes), scratch.address());
-    device_.copy_to_host(&found, scratch.address(), sizeof found);
+    const DeviceMemory counter(device_, sizeof found);
+    device_.copy_to_device(counter.address(), &found, sizeof found);
+    run(kernel, arguments..., counter.address());
+    device_.copy_to_host(&found, counter.address(), sizeof found);
     return found;
 }
 
+std::uint64_t SupportKernels::count_differences(DevicePointer first, DevicePointer second, std::size_t bytes) {
+    return count("tconv_count_differences", first, second, static_cast<std::int64_t>(bytes));
+}
+
 std::uint64_t SupportKernels::count_changed(DevicePointer zone, std::size_t bytes, unsigned char value) {
-    std::uint64_t found = 0;
-    const Scratch scratch(device_, &found, sizeof found);
-    run("tconv_count_changed", zone, static_cast<std::int64_t>(bytes), static_cast<int>(value), scratch.address());
-    device_.copy_to_host(&found, scratch.address(), sizeof found);
-    return found;
+    return count("tconv_count_changed", zone, static_cast<std::int64_t>(bytes), static_cast<int>(value));
 }
 
 void SupportKernels::scaled_reference(const Problem& problem, DevicePointer input, DevicePointer weight,

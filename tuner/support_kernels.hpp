@@ -62,6 +62,9 @@ public:
 private:
     template <class... Arguments>
     void run(const char* kernel, Arguments... arguments);
+    /// Runs a kernel whose last argument is a counter, and reads that.
+    template <class... Arguments>
+    [[nodiscard]] std::uint64_t count(const char* kernel, Arguments... arguments);
 
     Device& device_;
     LaunchGeometry geometry_;  // fills the device; every kernel here strides over its data

@@ -35,16 +35,12 @@ Timer::Timer(Device& device, const TimerSettings& settings) : device_(device), s
     if (device.info().kind == DeviceKind::emulator) return;
     flush_bytes_ = std::min(std::max(k_least_flush, static_cast<std::size_t>(4 * device.info().l2_bytes)),
                             static_cast<std::size_t>(device.info().memory_bytes / 8));
-    flush_ = device.allocate(flush_bytes_);
-}
-
-Timer::~Timer() {
-    if (flush_ != 0) device_.release(flush_);
+    flush_.emplace(device, flush_bytes_);
 }
 
 std::vector<double> Timer::sample(int count, const std::function<void()>& work) {
     const auto flush = [this] {
-        if (flush_ != 0) device_.fill(flush_, 0, flush_bytes_);
+        if (flush_) device_.fill(flush_->address(), 0, flush_bytes_);
     };
     return device_.time(count, flush, work);
 }

@@ -1,11 +1,11 @@
 #pragma once
 
 #include <functional>
-#include <memory>
+#include <optional>
 #include <vector>
 
 #include "core/outcome.hpp"
-#include "device/device.hpp"
+#include "device/memory.hpp"
 
 namespace tconv {
 
@@ -26,9 +26,6 @@ public:
     /// Allocates the flush buffer: 256 MB or four times the L2, whichever is larger, where the device's memory holds
     /// it; none on the emulator.
     explicit Timer(Device& device, const TimerSettings& settings = {});
-    Timer(const Timer&) = delete;
-    Timer& operator=(const Timer&) = delete;
-    ~Timer();
 
     /// Samples `work` until the spread is small. With `best` > 0, a first sample above best x drop_factor ends it at
     /// once.
@@ -43,7 +40,7 @@ private:
 
     Device& device_;
     TimerSettings settings_;
-    DevicePointer flush_ = 0;
+    std::optional<DeviceMemory> flush_;
     std::size_t flush_bytes_ = 0;
 };
 

@@ -48,9 +48,7 @@ void check_config(test::Draw& draw, const Problem& p, const Config& config) {
     Device& device = *test::emulated().device;
     const LaunchPlan plan = direct().plan(p, device.info(), config);
     check_plan(plan, p, device.info());
-    Config values = config;
-    values.insert(plan.constants.begin(), plan.constants.end());
-    const auto module = test::emulated().build(specialise(plan.source_file, p, values), {plan.launches[0].kernel});
+    const auto module = test::emulated().build(specialise(plan, p, config), kernel_names(plan));
 
     const auto input = draw_values(draw, input_elements(p));
     const auto weight = draw_values(draw, weight_elements(p));
