@@ -22,21 +22,6 @@ constexpr unsigned k_nobody = 65534;
 
 }  // namespace
 
-ScratchFolder::ScratchFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "tconv-test-XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("no scratch folder");
-    path_ = name;
-}
-
-ScratchFolder::~ScratchFolder() {
-    namespace fs = std::filesystem;
-    std::error_code ignored;
-    // Tests lock folders.
-    for (const auto& entry : fs::recursive_directory_iterator(path_, ignored))
-        if (entry.is_directory(ignored)) fs::permissions(entry, fs::perms::owner_all, ignored);
-    fs::remove_all(path_, ignored);
-}
-
 Environment::Environment(const std::vector<std::pair<std::string, std::string>>& values) {
     for (const auto& [name, value] : values) {
         const char* const old = std::getenv(name.c_str());

@@ -1,38 +1,29 @@
 #include "kernel_sources/sources.hpp"
 
 #include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <string>
 
 #include "core/error.hpp"
 #include "tests/catch.hpp"
 #include "tests/support/contains.hpp"
+#include "tests/support/scratch_folder.hpp"
 
 using namespace tconv;
-namespace fs = std::filesystem;
 
 namespace {
 
 /// A folder of kernel sources in use for the life of the object.
 class SourceFolder {
 public:
-    SourceFolder() {
-        std::string name = (fs::temp_directory_path() / "tconv-sources-XXXXXX").string();
-        folder_ = mkdtemp(name.data());
-        setenv("TCONV_KERNEL_SOURCES", folder_.c_str(), 1);
-    }
+    SourceFolder() { setenv("TCONV_KERNEL_SOURCES", folder_.path().c_str(), 1); }
     SourceFolder(const SourceFolder&) = delete;
     SourceFolder& operator=(const SourceFolder&) = delete;
-    ~SourceFolder() {
-        unsetenv("TCONV_KERNEL_SOURCES");
-        std::error_code ignored;
-        fs::remove_all(folder_, ignored);
-    }
+    ~SourceFolder() { unsetenv("TCONV_KERNEL_SOURCES"); }
     void write(const std::string& name, const std::string& text) const { std::ofstream(folder_ / name) << text; }
 
 private:
-    fs::path folder_;
+    test::ScratchFolder folder_;
 };
 
 std::size_t count(const std::string& text, const std::string& part) {

@@ -60,7 +60,7 @@ void store_winner(const std::string& database, const Problem& problem, const std
 
 TEST_CASE("on a GPU a problem never tuned runs the embedded reference kernel") {
     require_gpu();
-    const TemporaryFolder folder;
+    const test::ScratchFolder folder;
     const std::string database = folder.file("tconv.db");
     (void)Database(database, OpenMode::read_write);
     for (const char* device : {"auto", "cuda:0"}) {
@@ -76,7 +76,7 @@ TEST_CASE("on a GPU a problem never tuned runs the embedded reference kernel") {
 
 TEST_CASE("on a GPU a winner runs from the stored machine code, for its batch and another") {
     require_gpu();
-    const TemporaryFolder folder;
+    const test::ScratchFolder folder;
     const std::string database = folder.file("tconv.db");
     store_winner(database, small_problem(2));
     const Runtime runtime({"cuda:0", database});
@@ -91,7 +91,7 @@ TEST_CASE("on a GPU a winner runs from the stored machine code, for its batch an
 
 TEST_CASE("on a GPU machine code that does not load is a miss with a warning") {
     require_gpu();
-    const TemporaryFolder folder;
+    const test::ScratchFolder folder;
     const std::string database = folder.file("tconv.db");
     store_winner(database, small_problem(), "no machine code");
     const Kernel kernel = Runtime({"cuda:0", database}).fetch(small_problem());
@@ -102,7 +102,7 @@ TEST_CASE("on a GPU machine code that does not load is a miss with a warning") {
 
 TEST_CASE("on a GPU threads launch one kernel at once") {
     require_gpu();
-    const TemporaryFolder folder;
+    const test::ScratchFolder folder;
     const std::string database = folder.file("tconv.db");
     store_winner(database, small_problem(2));
     const Runtime runtime({"cuda:0", database});

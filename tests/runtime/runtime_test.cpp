@@ -23,7 +23,7 @@ using namespace tconv;
 
 // A runtime on the emulator with a database of its own.
 struct Fixture {
-    TemporaryFolder folder;
+    test::ScratchFolder folder;
     std::string database = folder.file("tconv.db");
 
     Fixture() { setenv("TCONV_CACHE", TCONV_TEST_CACHE, 1); }

@@ -3,6 +3,8 @@
 #include <limits>
 #include <random>
 
+#include "tests/support/scatter.hpp"
+
 namespace tconv {
 namespace {
 
@@ -12,39 +14,6 @@ std::vector<float> integers(std::int64_t count, std::mt19937_64& random) {
     for (float& value : result)
         value = static_cast<float>(values(random));
     return result;
-}
-
-std::int64_t flat(const Extents& at, const Extents& size) {
-    return (at[0] * size[1] + at[1]) * size[2] + at[2];
-}
-
-template <class Visit>
-void for_each_position(const Extents& size, Visit&& visit) {
-    for (std::int64_t d = 0; d < size[0]; ++d) {
-        for (std::int64_t h = 0; h < size[1]; ++h) {
-            for (std::int64_t w = 0; w < size[2]; ++w)
-                visit(Extents{d, h, w});
-        }
-    }
-}
-
-std::int64_t volume(const Extents& size) {
-    return size[0] * size[1] * size[2];
-}
-
-// Adds one input channel's products with one filter to one output channel.
-void scatter_channel(const Problem& p, const Extents& output, const float* input, const float* weight, float* result) {
-    for_each_position(p.input, [&](const Extents& i) {
-        for_each_position(p.kernel, [&](const Extents& k) {
-            Extents o{};
-            bool inside = true;
-            for (std::size_t axis = 0; axis < 3; ++axis) {
-                o[axis] = i[axis] * p.stride[axis] - p.padding[axis] + k[axis] * p.dilation[axis];
-                inside = inside && o[axis] >= 0 && o[axis] < output[axis];
-            }
-            if (inside) result[flat(o, output)] += input[flat(i, p.input)] * weight[flat(k, p.kernel)];
-        });
-    });
 }
 
 }  // namespace
@@ -59,23 +28,15 @@ HostTensors random_tensors(const Problem& problem, std::uint64_t seed) {
     return tensors;
 }
 
-std::vector<float> scatter(const Problem& p, const HostTensors& tensors) {
-    const Extents output = output_extents(p);
-    const std::int64_t in_group = p.in_channels / p.groups;
-    const std::int64_t out_group = p.out_channels / p.groups;
-    std::vector<float> result(tensors.output.size());
-    for (std::int64_t n = 0; n < p.batch; ++n) {
-        for (std::int64_t co = 0; co < p.out_channels; ++co) {
-            float* channel = result.data() + (n * p.out_channels + co) * volume(output);
-            const std::int64_t group = co / out_group;
-            for (std::int64_t ci = group * in_group; ci < (group + 1) * in_group; ++ci) {
-                scatter_channel(p, output, tensors.input.data() + (n * p.in_channels + ci) * volume(p.input),
-                                tensors.weight.data() + (ci * out_group + co % out_group) * volume(p.kernel), channel);
-            }
-            for (std::int64_t i = 0; i < volume(output) && p.bias; ++i)
-                channel[i] += tensors.bias[static_cast<std::size_t>(co)];
-        }
-    }
+std::vector<float> scatter(const Problem& problem, const HostTensors& tensors) {
+    const auto wide = [](const std::vector<float>& values) {
+        return std::vector<double>(values.begin(), values.end());
+    };
+    const std::vector<double> exact =
+        test::scatter(problem, output_extents(problem), wide(tensors.input), wide(tensors.weight), wide(tensors.bias));
+    std::vector<float> result;
+    for (const double value : exact)
+        result.push_back(static_cast<float>(value));
     return result;
 }
 

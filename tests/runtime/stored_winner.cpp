@@ -1,25 +1,9 @@
 #include "tests/runtime/stored_winner.hpp"
 
-#include <stdlib.h>
-
-#include <stdexcept>
-#include <system_error>
-
 #include "kernel_sources/reference.hpp"
 #include "kernel_sources/sources.hpp"
 
 namespace tconv {
-
-TemporaryFolder::TemporaryFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "tconv-test-XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary folder");
-    path_ = name;
-}
-
-TemporaryFolder::~TemporaryFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-}
 
 Trial stored_trial(const Problem& problem) {
     Trial trial;

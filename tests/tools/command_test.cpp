@@ -32,7 +32,7 @@ void check_bad_input(const Finished& finished, const std::string& part) {
 }  // namespace
 
 TEST_CASE("version and help go to stdout and succeed") {
-    const TemporaryFolder folder;
+    const tconv::test::ScratchFolder folder;
     const Finished version = run_tconv({"--version"}, folder.path());
     CHECK(version.exit_code == 0);
     CHECK(version.out.rfind("tconv ", 0) == 0);
@@ -51,7 +51,7 @@ TEST_CASE("version and help go to stdout and succeed") {
 }
 
 TEST_CASE("bad arguments end with code 2 and one line") {
-    const TemporaryFolder folder;
+    const tconv::test::ScratchFolder folder;
     const std::vector<std::pair<Words, std::string>> table{
         {{}, "no command given"},
         {{""}, "not expected"},
@@ -99,7 +99,7 @@ TEST_CASE("bad arguments end with code 2 and one line") {
 }
 
 TEST_CASE("a database that cannot be used ends with code 2, one line, and stays as it is") {
-    const TemporaryFolder folder;
+    const tconv::test::ScratchFolder folder;
     const auto path = [&](const char* name) { return (folder.path() / name).string(); };
     write_file(path("garbage.db"), std::string(5000, 'g'));
     write_file(path("text.db"), "not a database\n");
@@ -120,7 +120,7 @@ TEST_CASE("a database that cannot be used ends with code 2, one line, and stays 
 }
 
 TEST_CASE("the default database follows the environment") {
-    const TemporaryFolder folder;
+    const tconv::test::ScratchFolder folder;
     const std::string home = folder.path().string();
     CHECK(run_tconv({"cache", "path"}, home).out == home + "/.local/share/tconv/tconv.db\n");
     CHECK(run_tconv({"cache", "path"}, home, {"XDG_DATA_HOME=" + home + "/data"}).out ==
@@ -130,7 +130,7 @@ TEST_CASE("the default database follows the environment") {
 }
 
 TEST_CASE("before the first tuning the cache is empty, and looking at it makes nothing") {
-    const TemporaryFolder folder;
+    const tconv::test::ScratchFolder folder;
     const Finished list = run_tconv({"cache", "list"}, folder.path());
     CHECK(list.exit_code == 0);
     CHECK(list.out.find("nothing tuned yet") != std::string::npos);
@@ -138,7 +138,7 @@ TEST_CASE("before the first tuning the cache is empty, and looking at it makes n
 }
 
 TEST_CASE("devices and spaces answer on any machine") {
-    const TemporaryFolder folder;
+    const tconv::test::ScratchFolder folder;
     const Finished devices = run_tconv({"devices"}, folder.path());
     CHECK(devices.exit_code == 0);
     for (const char* part : {"CUDA driver", "NVRTC", "C++ compiler", "emulator", "--device auto"})
@@ -155,7 +155,7 @@ TEST_CASE("devices and spaces answer on any machine") {
 }
 
 TEST_CASE("output that cannot be written is a failure") {
-    const TemporaryFolder folder;
+    const tconv::test::ScratchFolder folder;
     if (!std::filesystem::exists("/dev/full")) return;
     const Finished finished = run_tconv({"devices"}, folder.path(), {}, {}, "/dev/full");
     CHECK(finished.exit_code == 1);

@@ -7,6 +7,8 @@
 
 #include <sys/types.h>
 
+#include "tests/support/scratch_folder.hpp"
+
 namespace tconv::tests {
 
 /// How a program ended and what it wrote.
@@ -22,19 +24,6 @@ struct Finished {
 [[nodiscard]] Finished run_tconv(const std::vector<std::string>& arguments, const std::filesystem::path& folder,
                                  const std::vector<std::string>& environment = {},
                                  const std::function<void(pid_t)>& meanwhile = {}, const std::string& output = {});
-
-/// A fresh folder, removed with all that is in it at the end.
-class TemporaryFolder {
-public:
-    TemporaryFolder();
-    ~TemporaryFolder();
-    TemporaryFolder(const TemporaryFolder&) = delete;
-    TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-    [[nodiscard]] const std::filesystem::path& path() const { return path_; }
-
-private:
-    std::filesystem::path path_;
-};
 
 [[nodiscard]] std::string read_file(const std::filesystem::path& path);
 void write_file(const std::filesystem::path& path, const std::string& text);

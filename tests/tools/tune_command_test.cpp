@@ -39,7 +39,7 @@ void wait_for(const std::filesystem::path& database, const std::filesystem::path
 
 TEST_CASE("tune finds a winner, keeps it, and reuses its trials") {
     if (!tconv::host_compiler_status().available) return;
-    const TemporaryFolder folder;
+    const tconv::test::ScratchFolder folder;
     const Finished first = run_tconv(small_tune({"--json"}), folder.path());
     INFO(first.err);
     REQUIRE(first.exit_code == 0);
@@ -68,7 +68,7 @@ TEST_CASE("tune finds a winner, keeps it, and reuses its trials") {
 
 TEST_CASE("the table labels emulated times, and stdout holds results alone") {
     if (!tconv::host_compiler_status().available) return;
-    const TemporaryFolder folder;
+    const tconv::test::ScratchFolder folder;
     const std::string database = (folder.path() / "here.db").string();
     const Finished finished = run_tconv(small_tune({"--database", database}), folder.path());
     INFO(finished.err);
@@ -83,7 +83,7 @@ TEST_CASE("the table labels emulated times, and stdout holds results alone") {
 
 TEST_CASE("layers of a file run one after the other") {
     if (!tconv::host_compiler_status().available) return;
-    const TemporaryFolder folder;
+    const tconv::test::ScratchFolder folder;
     write_file(folder.path() / "l.yaml",
                "g:\n  - {name: one, n: 1, c_in: 1, c_out: 1, input: [4], kernel: 2}\n"
                "  - {name: two, n: 1, c_in: 1, c_out: 2, input: [3, 3], kernel: 2, stride: 2}\n"
@@ -101,7 +101,7 @@ TEST_CASE("layers of a file run one after the other") {
 
 TEST_CASE("an interrupt keeps what was measured and ends with 130") {
     if (!tconv::host_compiler_status().available) return;
-    const TemporaryFolder folder;
+    const tconv::test::ScratchFolder folder;
     const auto database = folder.path() / "t.db";
     for (const int signal : {SIGINT, SIGTERM}) {
         const Finished finished =

@@ -1,17 +1,16 @@
 #include "tuner/evaluate.hpp"
 
 #include <cstdlib>
-#include <filesystem>
 #include <fstream>
 
 #include "kernel_sources/sources.hpp"
 #include "tests/catch.hpp"
 #include "tests/support/emulated.hpp"
+#include "tests/support/scratch_folder.hpp"
 #include "tests/tuner/planted.hpp"
 
 using namespace tconv;
 using test::Fault;
-namespace fs = std::filesystem;
 
 namespace {
 
@@ -19,24 +18,18 @@ namespace {
 class PlantedSources {
 public:
     explicit PlantedSources(Fault fault) {
-        std::string name = (fs::temp_directory_path() / "tconv-planted-XXXXXX").string();
-        folder_ = mkdtemp(name.data());
         for (const std::string& file : kernel_source_names())
             write(file, kernel_source(file));
         write("planted.cu", test::planted_source(fault));
-        setenv("TCONV_KERNEL_SOURCES", folder_.c_str(), 1);
+        setenv("TCONV_KERNEL_SOURCES", folder_.path().c_str(), 1);
     }
     PlantedSources(const PlantedSources&) = delete;
     PlantedSources& operator=(const PlantedSources&) = delete;
-    ~PlantedSources() {
-        unsetenv("TCONV_KERNEL_SOURCES");
-        std::error_code ignored;
-        fs::remove_all(folder_, ignored);
-    }
+    ~PlantedSources() { unsetenv("TCONV_KERNEL_SOURCES"); }
 
 private:
     void write(const std::string& name, const std::string& text) const { std::ofstream(folder_ / name) << text; }
-    fs::path folder_;
+    test::ScratchFolder folder_;
 };
 
 Outcome outcome_of(Fault fault) {

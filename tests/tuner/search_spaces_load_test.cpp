@@ -4,6 +4,7 @@
 #include <fstream>
 
 #include "tests/catch.hpp"
+#include "tests/support/scratch_folder.hpp"
 #include "tests/tuner/spaces_for_tests.hpp"
 
 using namespace tconv;
@@ -14,29 +15,20 @@ namespace {
 // A fresh folder that TCONV_SEARCH_SPACES names while the object lives.
 class SpacesFolder {
 public:
-    SpacesFolder() {
-        std::string name = (std::filesystem::temp_directory_path() / "tconv-spaces-XXXXXX").string();
-        REQUIRE(mkdtemp(name.data()) != nullptr);
-        path_ = name;
-        setenv("TCONV_SEARCH_SPACES", name.c_str(), 1);
-    }
+    SpacesFolder() { setenv("TCONV_SEARCH_SPACES", folder_.path().c_str(), 1); }
     SpacesFolder(const SpacesFolder&) = delete;
     SpacesFolder& operator=(const SpacesFolder&) = delete;
-    ~SpacesFolder() {
-        unsetenv("TCONV_SEARCH_SPACES");
-        std::error_code ignored;
-        std::filesystem::remove_all(path_, ignored);
-    }
+    ~SpacesFolder() { unsetenv("TCONV_SEARCH_SPACES"); }
 
     void write(const std::string& file, const std::string& family) const {
         std::string text = space_text("  a: {values: [1]}\n");
         text.replace(text.find("test"), 4, family);
-        std::ofstream(path_ / file) << "# A comment first.\n" << text;
+        std::ofstream(folder_ / file) << "# A comment first.\n" << text;
     }
-    [[nodiscard]] std::string file(const std::string& name) const { return (path_ / name).string(); }
+    [[nodiscard]] std::string file(const std::string& name) const { return folder_.file(name); }
 
 private:
-    std::filesystem::path path_;
+    test::ScratchFolder folder_;
 };
 
 }  // namespace

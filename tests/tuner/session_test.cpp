@@ -1,37 +1,21 @@
 #include "tuner/session.hpp"
 
-#include <cstdlib>
-#include <filesystem>
+#include <memory>
 
 #include "core/error.hpp"
 #include "tests/catch.hpp"
 #include "tests/support/contains.hpp"
 #include "tests/support/emulated.hpp"
+#include "tests/support/scratch_folder.hpp"
 
 using namespace tconv;
-namespace fs = std::filesystem;
 
 namespace {
 
 /// A database in a folder of its own.
-class TemporaryDatabase {
-public:
-    TemporaryDatabase() {
-        std::string name = (fs::temp_directory_path() / "tconv-session-XXXXXX").string();
-        folder_ = mkdtemp(name.data());
-        database = std::make_unique<Database>(folder_ / "tconv.db", OpenMode::read_write);
-    }
-    TemporaryDatabase(const TemporaryDatabase&) = delete;
-    TemporaryDatabase& operator=(const TemporaryDatabase&) = delete;
-    ~TemporaryDatabase() {
-        database.reset();
-        std::error_code ignored;
-        fs::remove_all(folder_, ignored);
-    }
-    std::unique_ptr<Database> database;
-
-private:
-    fs::path folder_;
+struct TemporaryDatabase {
+    test::ScratchFolder folder;
+    std::unique_ptr<Database> database = std::make_unique<Database>(folder / "tconv.db", OpenMode::read_write);
 };
 
 Problem small_problem() {

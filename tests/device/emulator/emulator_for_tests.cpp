@@ -14,22 +14,11 @@ public:
     CacheOfThisRun() { setenv("TCONV_CACHE", (folder_.path() / "cache").c_str(), 1); }
 
 private:
-    TemporaryFolder folder_;
+    test::ScratchFolder folder_;
 };
 const CacheOfThisRun cache_of_this_run;
 
 }  // namespace
-
-TemporaryFolder::TemporaryFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "tconv-test-XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("cannot make " + name);
-    path_ = name;
-}
-
-TemporaryFolder::~TemporaryFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-}
 
 ScopedVariable::ScopedVariable(std::string name, const std::string& value) : name_(std::move(name)) {
     const char* before = std::getenv(name_.c_str());

@@ -10,19 +10,6 @@
 
 namespace tconv {
 
-/// A folder that is removed with this object.
-class TemporaryFolder {
-public:
-    TemporaryFolder();
-    TemporaryFolder(const TemporaryFolder&) = delete;
-    TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-    ~TemporaryFolder();
-    [[nodiscard]] const std::filesystem::path& path() const { return path_; }
-
-private:
-    std::filesystem::path path_;
-};
-
 /// Sets an environment variable and puts the old value back at the end.
 class ScopedVariable {
 public:
@@ -89,6 +76,7 @@ std::string failure_of(Action action);
 
 #include "core/error.hpp"
 #include "tests/catch.hpp"
+#include "tests/support/scratch_folder.hpp"
 
 template <class Action>
 std::string tconv::failure_of(Action action) {

@@ -51,7 +51,7 @@ public:
 private:
     [[nodiscard]] std::string log_path() const { return (folder_.path() / "runs").string(); }
 
-    TemporaryFolder folder_;
+    test::ScratchFolder folder_;
     std::string real_ = host_compiler_status().path;
     ScopedVariable cache_variable_{"TCONV_CACHE", cache().string()};
     ScopedVariable compiler_variable_{"TCONV_CXX", script_path()};
@@ -165,7 +165,7 @@ TEST_CASE("several threads compile at the same time") {
 }
 
 TEST_CASE("nothing but the compiled code stays behind") {
-    const TemporaryFolder temporary;
+    const test::ScratchFolder temporary;
     const CountingCompiler counting;
     const auto compiler = make_host_compiler();
     {
