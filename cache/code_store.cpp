@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "cache/file.hpp"
@@ -36,11 +37,15 @@ std::optional<std::string> unseal(std::string file) {
 }
 
 /// Keys and extensions become file names; anything that could leave the folder is refused.
-void check_name(const std::string& text) {
+bool is_name(const std::string& text) {
     const auto plain = [](char c) {
         return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '-';
     };
-    if (text.empty() || !std::all_of(text.begin(), text.end(), plain)) {
+    return !text.empty() && std::all_of(text.begin(), text.end(), plain);
+}
+
+void check_name(const std::string& text) {
+    if (!is_name(text)) {
         throw Error(ErrorKind::cache, fmt::format("the name '{}' of compiled code must be letters and digits", text));
     }
 }
@@ -63,6 +68,23 @@ std::filesystem::path CodeStore::put(const std::string& key, const std::string& 
     // Who comes second uses what is there: another process may be loading it.
     if (!get(key, extension)) write_file_whole(path, seal(bytes));
     return path;
+}
+
+std::vector<std::string> CodeStore::keys(const std::string& extension) const {
+    check_name(extension);
+    std::vector<std::string> found;
+    std::error_code error;
+    for (std::filesystem::directory_iterator entry(folder_, error), end; !error && entry != end;
+         entry.increment(error)) {
+        const std::filesystem::path& path = entry->path();
+        if (path.extension() == "." + extension && is_name(path.stem().string())) found.push_back(path.stem().string());
+    }
+    if (error) {
+        throw Error(ErrorKind::cache,
+                    fmt::format("the folder '{}' cannot be listed: {}", folder_.string(), error.message()));
+    }
+    std::sort(found.begin(), found.end());
+    return found;
 }
 
 std::filesystem::path CodeStore::path_of(const std::string& key, const std::string& extension) const {

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace tconv {
 
@@ -20,6 +21,8 @@ public:
     /// and leaves nothing behind. The file holds `bytes` and a trailer that `get` checks; loaders of ELF images ignore
     /// it.
     std::filesystem::path put(const std::string& key, const std::string& extension, const std::string& bytes) const;
+    /// Keys of all entries with this extension, sound or not, sorted.
+    [[nodiscard]] std::vector<std::string> keys(const std::string& extension) const;
     /// Where an entry lies or would lie.
     [[nodiscard]] std::filesystem::path path_of(const std::string& key, const std::string& extension) const;
 

@@ -317,24 +317,25 @@ void Database::store_ceilings(const DeviceInfo& device, const Ceilings& ceilings
     sqlite::Transaction transaction(*impl_->connection);
     impl_
         ->query(
-            "INSERT INTO ceilings VALUES (?, ?, ?, ?, strftime('%Y-%m-%dT%H:%M:%fZ', 'now')) ON CONFLICT (device) "
-            "DO UPDATE SET copy_bytes_per_second = excluded.copy_bytes_per_second, "
-            "fma_flops_per_second = excluded.fma_flops_per_second, empty_launch_ms = excluded.empty_launch_ms, "
-            "measured = excluded.measured")
+            "INSERT OR REPLACE INTO ceilings (device, copy_bytes_per_second, fma_flops_per_second, empty_launch_ms, "
+            "tf32_flops_per_second, bf16_flops_per_second, measured) "
+            "VALUES (?, ?, ?, ?, ?, ?, strftime('%Y-%m-%dT%H:%M:%fZ', 'now'))")
         .bind(impl_->device_id(device))
         .bind(ceilings.copy_bytes_per_second)
         .bind(ceilings.fma_flops_per_second)
         .bind(ceilings.empty_launch_milliseconds)
+        .bind(ceilings.tf32_flops_per_second)
+        .bind(ceilings.bf16_flops_per_second)
         .run();
     transaction.commit();
 }
 
 std::optional<Ceilings> Database::ceilings(const std::string& device_key) const {
     sqlite::Statement row = impl_->query(
-        "SELECT copy_bytes_per_second, fma_flops_per_second, empty_launch_ms FROM ceilings "
-        "WHERE device = (SELECT id FROM device WHERE key = ?)");
+        "SELECT copy_bytes_per_second, fma_flops_per_second, empty_launch_ms, tf32_flops_per_second, "
+        "bf16_flops_per_second FROM ceilings WHERE device = (SELECT id FROM device WHERE key = ?)");
     if (!row.bind(device_key).step()) return std::nullopt;
-    return Ceilings{row.real(0), row.real(1), row.real(2)};
+    return Ceilings{row.real(0), row.real(1), row.real(2), row.real(3), row.real(4)};
 }
 
 void Database::note_request(const DeviceInfo& device, const Problem& problem, double tolerance) noexcept {

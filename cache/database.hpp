@@ -48,11 +48,13 @@ struct ProblemSummary {
     std::string updated;
 };
 
-/// Measured ceilings of a device.
+/// Measured ceilings of a device. A multiply-add counts as two operations.
 struct Ceilings {
     double copy_bytes_per_second = 0;  ///< bytes read plus written by a large copy
-    double fma_flops_per_second = 0;   ///< fp32 multiply-adds, two operations each
+    double fma_flops_per_second = 0;   ///< fp32
     double empty_launch_milliseconds = 0;
+    double tf32_flops_per_second = 0;  ///< dense matrix products on the tensor cores; 0: not measured
+    double bf16_flops_per_second = 0;  ///< the same; fp16 has this rate too
 };
 
 enum class OpenMode {

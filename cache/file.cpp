@@ -22,44 +22,15 @@ public:
     explicit Descriptor(int number) : number_(number) {}
     Descriptor(const Descriptor&) = delete;
     Descriptor& operator=(const Descriptor&) = delete;
-    ~Descriptor() { close(); }
-
+    ~Descriptor() {
+        if (number_ >= 0) ::close(number_);
+    }
     [[nodiscard]] int get() const { return number_; }
     [[nodiscard]] bool is_open() const { return number_ >= 0; }
-    /// Network file systems report a failed write only here.
-    bool close() {
-        const int number = std::exchange(number_, -1);
-        return number < 0 || ::close(number) == 0;
-    }
 
 private:
     int number_;
 };
-
-/// Unlinks its file unless told that the file has been renamed.
-class TemporaryFile {
-public:
-    explicit TemporaryFile(std::string name) : name_(std::move(name)) {}
-    TemporaryFile(const TemporaryFile&) = delete;
-    TemporaryFile& operator=(const TemporaryFile&) = delete;
-    ~TemporaryFile() {
-        if (!name_.empty()) ::unlink(name_.c_str());
-    }
-    void keep() { name_.clear(); }
-
-private:
-    std::string name_;
-};
-
-bool write_all(int file, const std::string& bytes) {
-    for (std::size_t written = 0; written < bytes.size();) {
-        const ssize_t count = ::write(file, bytes.data() + written, bytes.size() - written);
-        if (count < 0 && errno == EINTR) continue;
-        if (count < 0) return false;
-        written += static_cast<std::size_t>(count);
-    }
-    return true;
-}
 
 }  // namespace
 
@@ -81,18 +52,41 @@ std::optional<std::string> read_file(const fs::path& path) {
     return bytes;
 }
 
+FileInMaking::FileInMaking(fs::path path) : path_(std::move(path)), name_(path_.string() + ".XXXXXX") {
+    file_ = ::mkostemp(name_.data(), O_CLOEXEC);  // mode 0600
+    if (file_ < 0) fail("made");
+}
+
+FileInMaking::~FileInMaking() {
+    if (file_ >= 0) ::close(file_);
+    if (!name_.empty()) ::unlink(name_.c_str());
+}
+
+void FileInMaking::write(std::string_view bytes) {
+    while (!bytes.empty()) {
+        const ssize_t count = ::write(file_, bytes.data(), bytes.size());
+        if (count < 0 && errno == EINTR) continue;
+        if (count < 0) fail("written");
+        bytes.remove_prefix(static_cast<std::size_t>(count));
+    }
+}
+
+void FileInMaking::put_in_place() {
+    if (::fsync(file_) != 0) fail("written");
+    if (::close(std::exchange(file_, -1)) != 0) fail("written");  // network file systems report a failed write here
+    if (::rename(name_.c_str(), path_.c_str()) != 0) fail("put in place");
+    name_.clear();
+}
+
+void FileInMaking::fail(const char* step) const {
+    throw Error(ErrorKind::cache,
+                fmt::format("the file '{}' cannot be {}: {}", path_.string(), step, std::strerror(errno)));
+}
+
 void write_file_whole(const fs::path& path, const std::string& bytes) {
-    const auto fail = [&](const char* step) {
-        throw Error(ErrorKind::cache,
-                    fmt::format("the file '{}' cannot be {}: {}", path.string(), step, std::strerror(errno)));
-    };
-    std::string name = path.string() + ".XXXXXX";
-    Descriptor file(::mkostemp(name.data(), O_CLOEXEC));  // mode 0600
-    if (!file.is_open()) fail("made");
-    TemporaryFile temporary(name);
-    if (!write_all(file.get(), bytes) || ::fsync(file.get()) != 0 || !file.close()) fail("written");
-    if (::rename(name.c_str(), path.c_str()) != 0) fail("put in place");
-    temporary.keep();
+    FileInMaking file(path);
+    file.write(bytes);
+    file.put_in_place();
 }
 
 }  // namespace tconv

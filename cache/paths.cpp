@@ -7,11 +7,10 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <mutex>
-#include <optional>
 #include <string>
 #include <system_error>
 
+#include "cache/scratch_directory.hpp"
 #include "core/error.hpp"
 
 namespace tconv {
@@ -55,34 +54,6 @@ void make_directory(const fs::path& path) {
     fail(fmt::format("the folder '{}' cannot be made: {}", path.string(), std::strerror(reason)));
 }
 
-/// A private folder under the temporary directory, removed when this process ends (and not when a child of it does).
-class ScratchDirectory {
-public:
-    ScratchDirectory() : owner_(::getpid()) {
-        std::error_code no_temporary_directory;
-        fs::path parent = fs::temp_directory_path(no_temporary_directory);
-        if (no_temporary_directory) parent = "/tmp";
-        std::string name = (parent / "tconv-XXXXXX").string();
-        if (::mkdtemp(name.data()) == nullptr) {
-            fail(fmt::format("no folder for compiled code can be made as '{}': {}", name, std::strerror(errno)));
-        }
-        path_ = name;
-    }
-    ScratchDirectory(const ScratchDirectory&) = delete;
-    ScratchDirectory& operator=(const ScratchDirectory&) = delete;
-    ~ScratchDirectory() {
-        if (::getpid() != owner_) return;
-        std::error_code ignored;
-        fs::remove_all(path_, ignored);
-    }
-
-    [[nodiscard]] const fs::path& path() const { return path_; }
-
-private:
-    pid_t owner_;
-    fs::path path_;
-};
-
 }  // namespace
 
 fs::path default_database_path() {
@@ -90,15 +61,20 @@ fs::path default_database_path() {
     fail("no place for the database is known: none of TCONV_DATABASE, XDG_DATA_HOME and HOME is set");
 }
 
-fs::path code_directory() {
+std::optional<fs::path> lasting_code_directory() {
     if (const auto path = user_path("TCONV_CACHE", "XDG_CACHE_HOME", ".cache", "")) {
         try {
             const fs::path folder = path->has_filename() ? *path : path->parent_path();
             make_private_directory(folder);
             if (::access(folder.c_str(), W_OK | X_OK) == 0) return folder;
-        } catch (const Error&) {  // fall through to the scratch folder
+        } catch (const Error&) {  // as good as absent
         }
     }
+    return std::nullopt;
+}
+
+fs::path code_directory() {
+    if (auto folder = lasting_code_directory()) return *folder;
     static const ScratchDirectory scratch;
     return scratch.path();
 }

@@ -16,6 +16,7 @@ namespace {
 // "tcnv" in the file's header says whose database it is (`file` shows it).
 constexpr int k_application_id = 0x74636e76;
 
+// Version 1: with the problem table.
 constexpr const char* k_tables = R"sql(
 CREATE TABLE device (
     id INTEGER PRIMARY KEY,
@@ -115,6 +116,12 @@ CREATE VIEW quarantine AS
                         'crashed');
 )sql";
 
+// Version 2: what tensor cores do at best. 0: not measured.
+constexpr const char* k_tensor_rates = R"sql(
+ALTER TABLE ceilings ADD COLUMN tf32_flops_per_second REAL NOT NULL DEFAULT 0;
+ALTER TABLE ceilings ADD COLUMN bf16_flops_per_second REAL NOT NULL DEFAULT 0;
+)sql";
+
 /// Column names and types of the problem's fields.
 struct ColumnVisitor {
     std::vector<std::pair<std::string, std::string>> columns;
@@ -186,7 +193,7 @@ int schema_version(sqlite::Connection& connection) {
 
 void make_schema(sqlite::Connection& connection) {
     // Step n brings version n to n + 1; the first one starts from an empty file.
-    const std::array<std::string, k_schema_version> steps{problem_table() + k_tables};
+    const std::array<std::string, k_schema_version> steps{problem_table() + k_tables, k_tensor_rates};
     sqlite::Transaction transaction(connection);
     const auto version = static_cast<std::size_t>(schema_version(connection));
     if (version == steps.size()) return;

@@ -141,6 +141,10 @@ Statement Connection::query(std::string_view sql) {
     return Statement(*this, found->second.get());
 }
 
+Statement Connection::query_made(std::string sql) {
+    return query(*texts_.insert(std::move(sql)).first);
+}
+
 void Connection::execute(const std::string& sql) {
     const int code = sqlite3_exec(handle_.get(), sql.c_str(), nullptr, nullptr, nullptr);
     if (code != SQLITE_OK) fail(code);
@@ -202,6 +206,12 @@ Statement& Statement::bind_blob(std::string_view value) {
 
 Statement& Statement::bind_null() {
     const int code = sqlite3_bind_null(statement_, ++bound_);
+    if (code != SQLITE_OK) connection_.fail(code);
+    return *this;
+}
+
+Statement& Statement::bind_column(const Statement& row, int column) {
+    const int code = sqlite3_bind_value(statement_, ++bound_, sqlite3_column_value(row.statement_, column));
     if (code != SQLITE_OK) connection_.fail(code);
     return *this;
 }

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -61,6 +62,8 @@ public:
     Statement& bind(const char*) = delete;  // would become a bool or need a length; give a string_view
     Statement& bind_blob(std::string_view value);
     Statement& bind_null();
+    /// The value of another statement's column, whatever its type.
+    Statement& bind_column(const Statement& row, int column);
 
     /// True when there is a row. Throws Failure.
     bool step();
@@ -94,6 +97,9 @@ public:
     /// `sql` must outlive the connection (a literal, a static string). One loan of each text at a time.
     [[nodiscard]] Statement query(std::string_view sql);
 
+    /// The same for text that was put together; it is kept with the connection.
+    [[nodiscard]] Statement query_made(std::string sql);
+
     /// Runs statements that are needed once, such as those that make a schema.
     void execute(const std::string& sql);
 
@@ -126,6 +132,7 @@ private:
     std::filesystem::path path_;
     int busy_timeout_ = 0;
     std::unique_ptr<sqlite3, Closer> handle_;
+    std::set<std::string> texts_;  // of statements that were put together
     std::map<std::string_view, StatementPointer> prepared_;
 };
 

@@ -11,7 +11,7 @@
 namespace tconv {
 namespace {
 
-constexpr std::array<std::pair<OutcomeKind, std::string_view>, 10> k_names{{
+constexpr std::array<std::pair<OutcomeKind, std::string_view>, 11> k_names{{
     {OutcomeKind::valid, "valid"},
     {OutcomeKind::compile_error, "compile_error"},
     {OutcomeKind::resource_error, "resource_error"},
@@ -22,6 +22,7 @@ constexpr std::array<std::pair<OutcomeKind, std::string_view>, 10> k_names{{
     {OutcomeKind::nondeterministic, "nondeterministic"},
     {OutcomeKind::timeout, "timeout"},
     {OutcomeKind::crashed, "crashed"},
+    {OutcomeKind::too_slow, "too_slow"},
 }};
 
 }  // namespace

@@ -21,6 +21,7 @@ enum class OutcomeKind {
     nondeterministic,  ///< two runs on the same input differ
     timeout,           ///< took longer than its limit
     crashed,           ///< ended its worker process
+    too_slow,          ///< right on the first inputs and far slower than the best: not looked at further
 };
 
 [[nodiscard]] std::string_view to_string(OutcomeKind kind);

@@ -1,23 +1,9 @@
-// What validation and timing run on the device besides the candidates: inputs, comparison, guard checks, and the
-// kernels that measure a card's own ceilings. All use grid-stride loops, so any launch geometry serves.
+// What validation runs on the device besides the candidates: inputs, comparison, guard checks. All use grid-stride
+// loops, so any launch geometry serves.
+#include "grid.cuh"
 #include "tconv.cuh"
 
 namespace tconv::support {
-
-__device__ __forceinline__ i64 thread_index() {
-    return static_cast<i64>(blockIdx.x) * blockDim.x + threadIdx.x;
-}
-__device__ __forceinline__ i64 thread_count() {
-    return static_cast<i64>(gridDim.x) * blockDim.x;
-}
-
-/// Counter-based random bits: SplitMix64 (Steele, Lea, Flood 2014) of seed and index.
-__device__ __forceinline__ u64 random_bits(u64 seed, u64 index) {
-    u64 z = seed + (index + 1) * 0x9E3779B97F4A7C15ull;
-    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ull;
-    z = (z ^ (z >> 27)) * 0x94D049BB133111EBull;
-    return z ^ (z >> 31);
-}
 
 /// [0, 1) on a grid of 2^-24, so that f32 holds it exactly.
 __device__ __forceinline__ double uniform(u64 bits) {
@@ -64,6 +50,11 @@ __device__ void fill(T* data, i64 count, int distribution, u64 seed) {
         data[i] = from_double<T>(draw(distribution, seed, static_cast<u64>(i)));
     }
 }
+
+/// Guard zones of equal size; their number is that of SupportKernels::k_most_zones.
+struct Zones {
+    const u8* start[16];
+};
 
 /// What `compare` finds. Errors are non-negative doubles, whose bit patterns order like the numbers.
 struct Comparison {
@@ -140,9 +131,9 @@ extern "C" __global__ void tconv_count_differences(const unsigned* first, const 
                                                    tconv::u64* differences) {
     using namespace tconv;
     u64 found = 0;
-    for (i64 i = support::thread_index(); i < bytes / 4; i += support::thread_count())
+    for (i64 i = thread_index(); i < bytes / 4; i += thread_count())
         found += first[i] != second[i] ? 1 : 0;
-    if (support::thread_index() == 0) {
+    if (thread_index() == 0) {
         const u8* tail_first = reinterpret_cast<const u8*>(first);
         const u8* tail_second = reinterpret_cast<const u8*>(second);
         for (i64 i = bytes / 4 * 4; i < bytes; ++i)
@@ -151,55 +142,12 @@ extern "C" __global__ void tconv_count_differences(const unsigned* first, const 
     if (found > 0) atomicAdd(differences, found);
 }
 
-/// Counts the bytes of a guard zone that no longer hold `value`.
-extern "C" __global__ void tconv_count_changed(const unsigned char* zone, tconv::i64 bytes, int value,
+/// Counts, one block a zone, the bytes of guard zones that no longer hold `value`.
+extern "C" __global__ void tconv_count_changed(tconv::support::Zones zones, tconv::i64 bytes, int value,
                                                tconv::u64* changed) {
     using namespace tconv;
     u64 found = 0;
-    for (i64 i = support::thread_index(); i < bytes; i += support::thread_count())
-        found += zone[i] != value ? 1 : 0;
-    if (found > 0) atomicAdd(changed, found);
+    for (i64 i = threadIdx.x; i < bytes; i += blockDim.x)
+        found += zones.start[blockIdx.x][i] != value ? 1 : 0;
+    if (found > 0) atomicAdd(&changed[blockIdx.x], found);
 }
-
-/// Copies `count` vectors of four floats: the card's copy bandwidth.
-extern "C" __global__ void tconv_copy(const float* source, float* target, tconv::i64 count) {
-    using namespace tconv;
-    const i64 step = support::thread_count();
-    i64 i = support::thread_index();
-    for (; i + 3 * step < count; i += 4 * step) {
-        Floats<4> part[4];
-#pragma unroll
-        for (int j = 0; j < 4; ++j)
-            part[j] = load<4>(source + 4 * (i + j * step));
-#pragma unroll
-        for (int j = 0; j < 4; ++j)
-            store<4>(target + 4 * (i + j * step), part[j]);
-    }
-    for (; i < count; i += step)
-        store<4>(target + 4 * i, load<4>(source + 4 * i));
-}
-
-/// 8 independent chains of `rounds` x 16 multiply-adds a thread: the card's fp32 rate.
-extern "C" __global__ void tconv_multiply_add(float* sink, int rounds, float factor) {
-    using namespace tconv;
-    float sums[8];
-#pragma unroll
-    for (int j = 0; j < 8; ++j)
-        sums[j] = static_cast<float>(threadIdx.x + j);
-    for (int round = 0; round < rounds; ++round) {
-#pragma unroll
-        for (int step = 0; step < 16; ++step) {
-#pragma unroll
-            for (int j = 0; j < 8; ++j)
-                sums[j] = fmaf(sums[j], factor, 1.0f);
-        }
-    }
-    float total = 0;
-#pragma unroll
-    for (int j = 0; j < 8; ++j)
-        total += sums[j];
-    if (total == -1.0f) sink[support::thread_index()] = total;
-}
-
-/// Does nothing: the time of a launch.
-extern "C" __global__ void tconv_empty(int) {}

@@ -10,6 +10,7 @@
 #include "cache/database.hpp"
 #include "cache/paths.hpp"
 #include "core/error.hpp"
+#include "tools/cache_carry_command.hpp"
 #include "tools/command.hpp"
 #include "tools/format.hpp"
 #include "tools/values.hpp"
@@ -148,11 +149,12 @@ void run_show(const CacheOptions& options) {
 }  // namespace
 
 void add_cache_command(CLI::App& app) {
-    CLI::App* command = app.add_subcommand("cache", "Look into the database of trials and winners");
+    CLI::App* command = app.add_subcommand("cache", "Look into the database of trials and winners, and carry it");
     command->require_subcommand(0, 1);
     command->callback([command] {
         if (command->get_subcommands().empty())
-            throw Error(ErrorKind::bad_input, "no command given after cache: it must be list, show or path");
+            throw Error(ErrorKind::bad_input,
+                        "no command given after cache: it must be list, show, path, export or import");
     });
     const auto options = std::make_shared<CacheOptions>();
     CLI::App* list = command->add_subcommand("list", "One line a problem and device, most recent first");
@@ -169,6 +171,7 @@ void add_cache_command(CLI::App& app) {
     CLI::App* path = command->add_subcommand("path", "Print the path of the database");
     add_database_option(*path, options->database);
     path->callback([options] { fmt::print("{}\n", database_path(*options).string()); });
+    add_cache_carry_commands(*command);
 }
 
 }  // namespace tconv

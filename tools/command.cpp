@@ -15,6 +15,7 @@ constexpr const char* k_footer =
     "Examples:\n"
     "  tconv tune --input 8x48x96x96x96 --weight 48x24x3x3x3\n"
     "  tconv tune --layers workloads/layers.yaml --only seed3d --time-limit 3m\n"
+    "  tconv bench --layers workloads/layers.yaml --only headline\n"
     "  tconv cache show seed3d\n\n"
     "Exit codes: 0 done, 1 no winner or a failed run, 2 bad input, 130 interrupted.";
 
@@ -38,6 +39,14 @@ int exit_code_of(ErrorKind kind) {
     return k_exit_failed;
 }
 
+/// The command as one types it.
+std::string command_text(int argc, const char* const* argv) {
+    std::string text = "tconv";
+    for (int i = 1; i < argc; ++i)
+        text += std::string(" ") + argv[i];
+    return text;
+}
+
 int parse_and_run(int argc, const char* const* argv) {
     CLI::App app("Finds, keeps and serves the fastest correct kernel for a transposed convolution.", "tconv");
     app.footer(k_footer);
@@ -46,6 +55,8 @@ int parse_and_run(int argc, const char* const* argv) {
     app.get_formatter()->column_width(34);
     int exit_code = k_exit_ok;
     add_tune_command(app, exit_code);
+    add_bench_command(app, exit_code, command_text(argc, argv));
+    add_compile_command(app, exit_code);
     add_cache_command(app);
     add_devices_command(app);
     add_spaces_command(app);
@@ -58,7 +69,8 @@ int parse_and_run(int argc, const char* const* argv) {
         return k_exit_ok;
     }
     if (app.get_subcommands().empty())
-        return fail(k_exit_bad_input, "no command given: it must be tune, cache, devices or spaces (see tconv --help)");
+        return fail(k_exit_bad_input,
+                    "no command given: it must be tune, bench, compile, cache, devices or spaces (see tconv --help)");
     return exit_code;
 }
 

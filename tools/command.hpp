@@ -18,8 +18,10 @@ inline constexpr int k_exit_interrupted = 130;
 [[nodiscard]] int run_command(int argc, const char* const* argv);
 
 // Each declares one subcommand on `app`, which runs in its callback when it is the chosen one; errors leave as
-// exceptions. Tuning can end in several ways, so it leaves its exit code in `exit_code`.
+// exceptions. Those that can end in several ways leave their exit code in `exit_code`.
 void add_tune_command(CLI::App& app, int& exit_code);
+void add_bench_command(CLI::App& app, int& exit_code, const std::string& command_text);
+void add_compile_command(CLI::App& app, int& exit_code);
 void add_cache_command(CLI::App& app);
 void add_devices_command(CLI::App& app);
 void add_spaces_command(CLI::App& app);

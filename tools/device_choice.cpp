@@ -20,23 +20,42 @@ std::string inside(std::string sentence) {
     return sentence;
 }
 
+/// Why the driver shows no device; empty when it shows one.
+std::string driver_obstacle(const DriverStatus& driver) {
+    if (!driver.available) return inside(driver.reason);
+    return driver.devices.empty() ? "the CUDA driver lists no device" : "";
+}
+
 /// Why no CUDA device can be used; empty when one can.
 std::string cuda_obstacle(const DriverStatus& driver) {
-    if (!driver.available) return inside(driver.reason);
-    if (driver.devices.empty()) return "the CUDA driver lists no device";
+    if (std::string obstacle = driver_obstacle(driver); !obstacle.empty()) return obstacle;
     const NvrtcStatus nvrtc = nvrtc_status();
     return nvrtc.available ? "" : inside(nvrtc.reason);
 }
 
-DeviceChoice cuda_choice(const std::string& text, int ordinal) {
-    const DriverStatus driver = driver_status();
-    if (const std::string obstacle = cuda_obstacle(driver); !obstacle.empty())
-        throw Error(ErrorKind::bad_input, fmt::format("--device ({}) cannot be used: {}", text, obstacle));
+constexpr std::string_view k_cuda = "cuda:";
+
+int ordinal_of(const std::string& flag, const std::string& text) {
+    return static_cast<int>(parse_integer(flag + " cuda:N", std::string_view(text).substr(k_cuda.size()), 0,
+                                          std::numeric_limits<int>::max()));
+}
+
+/// The device's facts, where `obstacle` is empty and there is a device of that number.
+const DeviceInfo& present_device(const DriverStatus& driver, const std::string& obstacle, const std::string& flag,
+                                 const std::string& text, int ordinal) {
+    if (!obstacle.empty())
+        throw Error(ErrorKind::bad_input, fmt::format("{} ({}) cannot be used: {}", flag, text, obstacle));
     if (static_cast<std::size_t>(ordinal) >= driver.devices.size()) {
-        throw Error(ErrorKind::bad_input, fmt::format("--device ({}) must be below cuda:{}, the number of CUDA devices",
+        throw Error(ErrorKind::bad_input, fmt::format("{} ({}) must be below cuda:{}, the number of CUDA devices", flag,
                                                       text, driver.devices.size()));
     }
-    const DeviceInfo& info = driver.devices[static_cast<std::size_t>(ordinal)];
+    return driver.devices[static_cast<std::size_t>(ordinal)];
+}
+
+DeviceChoice cuda_choice(const std::string& text) {
+    const int ordinal = ordinal_of("--device", text);
+    const DriverStatus driver = driver_status();
+    const DeviceInfo& info = present_device(driver, cuda_obstacle(driver), "--device", text, ordinal);
     return {false, ordinal, fmt::format("using cuda:{} ({})", ordinal, info.name)};
 }
 
@@ -51,14 +70,19 @@ DeviceChoice automatic_choice() {
 }  // namespace
 
 DeviceChoice choose_device(const std::string& text) {
-    constexpr std::string_view cuda = "cuda:";
     if (text == "auto") return automatic_choice();
     if (text == "emulator") return {true, 0, "using the emulator, as asked"};
-    if (text.rfind(cuda, 0) != 0)
+    if (text.rfind(k_cuda, 0) != 0)
         throw Error(ErrorKind::bad_input, fmt::format("--device ({}) must be auto, cuda:N or emulator", shown(text)));
-    const std::int64_t ordinal = parse_integer("--device cuda:N", std::string_view(text).substr(cuda.size()), 0,
-                                               std::numeric_limits<int>::max());
-    return cuda_choice(text, static_cast<int>(ordinal));
+    return cuda_choice(text);
+}
+
+DeviceInfo cuda_device_facts(const std::string& flag, const std::string& text) {
+    if (text.rfind(k_cuda, 0) != 0)
+        throw Error(ErrorKind::bad_input, fmt::format("{} ({}) must be cuda:N", flag, shown(text)));
+    const int ordinal = ordinal_of(flag, text);
+    const DriverStatus driver = driver_status();
+    return present_device(driver, driver_obstacle(driver), flag, text, ordinal);
 }
 
 OpenedDevice open_device(const DeviceChoice& choice) {

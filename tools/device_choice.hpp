@@ -28,6 +28,9 @@ struct OpenedDevice {
 /// Throws Error(unavailable) when the device or its compiler cannot be used.
 [[nodiscard]] OpenedDevice open_device(const DeviceChoice& choice);
 
+/// Facts of a present CUDA device, "cuda:N"; needs the driver alone. Throws Error(bad_input) naming `flag`.
+[[nodiscard]] DeviceInfo cuda_device_facts(const std::string& flag, const std::string& text);
+
 /// Facts of the chosen device, without a compiler.
 [[nodiscard]] DeviceInfo device_facts(const DeviceChoice& choice);
 

@@ -2,13 +2,18 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <memory>
 
+#include "cache/database.hpp"
+#include "cache/paths.hpp"
+#include "core/error.hpp"
 #include "device/driver/driver.hpp"
 #include "device/emulator/emulator.hpp"
 #include "device/nvrtc/nvrtc.hpp"
 #include "tools/command.hpp"
 #include "tools/device_choice.hpp"
 #include "tools/format.hpp"
+#include "tools/targets.hpp"
 
 namespace tconv {
 namespace {
@@ -54,11 +59,55 @@ void run_devices() {
     fmt::print("\n--device auto: {}\n", one_line(choose_device("auto").reason));
 }
 
+/// The devices that a kernel can be compiled for without being here.
+void run_targets() {
+    std::vector<std::vector<std::string>> rows{{"target", "cc", "multiprocessors", "shared a block", "L2", "memory"}};
+    for (const Target& target : load_targets()) {
+        const DeviceInfo& d = target.info;
+        rows.push_back(
+            {one_line(d.name), fmt::format("{}.{}", d.compute_major, d.compute_minor),
+             fmt::format("{}", d.multiprocessors), format_bytes(static_cast<double>(d.shared_memory_per_block)),
+             format_bytes(static_cast<double>(d.l2_bytes)), format_bytes(static_cast<double>(d.memory_bytes))});
+    }
+    fmt::print("{}", align_columns(rows, 0b111110));
+}
+
+/// Rates that were measured on the device, where a database holds them. One named with --database must be sound.
+Ceilings known_rates(const DeviceInfo& device, const std::string& database) {
+    if (!database.empty())
+        return Database(database, OpenMode::read_only).ceilings(device_key(device)).value_or(Ceilings{});
+    try {
+        return Database(default_database_path(), OpenMode::read_only).ceilings(device_key(device)).value_or(Ceilings{});
+    } catch (const Error&) {
+        return {};  // the description is whole without them
+    }
+}
+
+struct DevicesOptions {
+    std::string describe;
+    std::string database;
+    bool targets = false;
+};
+
+void run(const DevicesOptions& options) {
+    if (options.targets) return run_targets();
+    if (options.describe.empty()) return run_devices();
+    const DeviceInfo device = cuda_device_facts("--describe", options.describe);
+    fmt::print("{}", describe_target({device, known_rates(device, options.database)}));
+}
+
 }  // namespace
 
 void add_devices_command(CLI::App& app) {
     CLI::App* command = app.add_subcommand("devices", "Show which devices there are, and what is missing and why");
-    command->callback(run_devices);
+    const auto options = std::make_shared<DevicesOptions>();
+    auto* describe = command->add_option("--describe", options->describe,
+                                         "Print a device's description, for tconv compile --target elsewhere");
+    describe->type_name("cuda:N");
+    command->add_flag("--targets", options->targets, "List the devices that tconv compile --target knows by name")
+        ->excludes(describe);
+    add_database_option(*command, options->database);
+    command->callback([options] { run(*options); });
 }
 
 }  // namespace tconv

@@ -63,7 +63,7 @@ void require_matching_channels(const Problem& p, const std::vector<std::int64_t>
 
 }  // namespace
 
-void add_problem_options(CLI::App& command, ProblemOptions& options) {
+void add_shape_options(CLI::App& command, ProblemOptions& options) {
     const auto add = [&](const char* flag, auto& value, const char* form, const char* help) {
         command.add_option(flag, value, help)->type_name(form)->group("Problem");
     };
@@ -76,8 +76,15 @@ void add_problem_options(CLI::App& command, ProblemOptions& options) {
     add("--dilation", options.dilation, "N[xN...]", "Distance between kernel taps (default 1)");
     add("--groups", options.groups, "G", "Groups, which must divide both channel counts (default 1)");
     command.add_flag("--bias", options.bias, "The layer adds a bias")->group("Problem");
-    add("--dtype", options.dtype, "f32|f16|bf16", "Element type (default f32)");
-    add("--layout", options.layout, "nchw|nhwc", "Memory order: contiguous or channels last (default nchw)");
+}
+
+void add_type_options(CLI::App& command, ProblemOptions& options) {
+    command.add_option("--dtype", options.dtype, "Element type (default f32)")
+        ->type_name("f32|f16|bf16")
+        ->group("Problem");
+    command.add_option("--layout", options.layout, "Memory order: contiguous or channels last (default nchw)")
+        ->type_name("nchw|nhwc")
+        ->group("Problem");
 }
 
 bool describes_shape(const ProblemOptions& o) {

@@ -25,8 +25,10 @@ struct ProblemOptions {
     std::string layout = "nchw";
 };
 
-/// Declares the flags on a subcommand; `options` must outlive it.
-void add_problem_options(CLI::App& command, ProblemOptions& options);
+/// Declares the flags on a subcommand, all but --dtype and --layout; `options` must outlive it.
+void add_shape_options(CLI::App& command, ProblemOptions& options);
+/// Declares --dtype and --layout.
+void add_type_options(CLI::App& command, ProblemOptions& options);
 
 /// Whether any flag that describes shapes was given (dtype and layout apply to layer files as well and do not count).
 [[nodiscard]] bool describes_shape(const ProblemOptions& options);

@@ -90,7 +90,8 @@ void add_spaces_command(CLI::App& app) {
         app.add_subcommand("spaces", "Show the search spaces; with a problem, count the configs that are valid for it");
     const auto options = std::make_shared<SpacesOptions>();
     command->add_option("name", options->name, "Show this family's parameters");
-    add_problem_options(*command, options->problem);
+    add_shape_options(*command, options->problem);
+    add_type_options(*command, options->problem);
     command->add_option("--device", options->device, "Device whose limits count (default auto)")
         ->type_name("auto|cuda:N|emulator");
     command->callback([options] { run_spaces(*options); });

@@ -106,7 +106,8 @@ int run_tune(const TuneOptions& options) {
     const std::vector<SearchSpace> spaces = load_search_spaces();
 
     const ReportContext context{database.path().string(), terminal_style(stdout).width};
-    const TuneEnvironment environment{*opened.device, *opened.compiler, &database, spaces};
+    Laboratory laboratory(*opened.device, *opened.compiler);
+    const TuneEnvironment environment{*opened.device, *opened.compiler, &database, spaces, 0, &laboratory};
     const std::string opening = fmt::format("{}; seed {}\n", one_line(choice.reason), options.seed);
     const InterruptWatch watch;
     const auto show = [&](const TuneResult& result) {

@@ -4,7 +4,6 @@
 
 #include "core/error.hpp"
 #include "tools/command.hpp"
-#include "tools/layers.hpp"
 #include "tools/values.hpp"
 
 namespace tconv {
@@ -12,35 +11,14 @@ namespace {
 
 constexpr std::int64_t k_most_trials = 1'000'000'000;
 
-[[noreturn]] void reject(const std::string& sentence) {
-    throw Error(ErrorKind::bad_input, sentence);
-}
-
-std::vector<Layer> requested_layers(const TuneOptions& options) {
-    if (options.layers) {
-        if (describes_shape(options.problem))
-            reject("--layers takes the problems from a file: it cannot go with --input and the other shape flags");
-        const std::vector<Layer> layers =
-            read_layers(*options.layers, parse_data_type(options.problem.dtype), parse_layout(options.problem.layout));
-        return options.only ? pick_layers(layers, *options.only) : layers;
-    }
-    if (options.only) reject("--only picks layers of a file: it needs --layers");
-    if (!describes_shape(options.problem))
-        reject("no problem given: tune needs --input and --weight, or --layers (see tconv tune --help)");
-    Layer layer;
-    layer.problem = parse_problem(options.problem);
-    return {layer};
-}
-
 }  // namespace
 
 void add_tune_options(CLI::App& command, TuneOptions& options) {
-    add_problem_options(command, options.problem);
+    add_layer_options(command, options.layers);
+    add_type_options(command, options.layers.problem);
     const auto add = [&](const char* group, const char* flag, auto& value, const char* form, const char* help) {
         command.add_option(flag, value, help)->type_name(form)->group(group);
     };
-    add("Problem", "--layers", options.layers, "FILE", "Tune the layers of a YAML file instead of one problem");
-    add("Problem", "--only", options.only, "NAME,NAME", "Only these layers or groups of the file");
     add("Search", "--tolerance", options.tolerance, "X",
         "Largest error of a winner (default: 1e-4 for f32, 2e-3 for f16, 1.6e-2 for bf16)");
     add("Search", "--device", options.device, "auto|cuda:N|emulator",
@@ -59,7 +37,7 @@ std::vector<TuneRequest> make_requests(const TuneOptions& options) {
     request.time_limit_seconds = parse_duration("--time-limit", options.time_limit);
     request.seed = parse_seed("--seed", options.seed);
     std::vector<TuneRequest> requests;
-    for (const Layer& layer : requested_layers(options)) {
+    for (const Layer& layer : chosen_layers(options.layers)) {
         request.problem = layer.problem;
         request.problem_name = layer.name;
         requests.push_back(request);

@@ -4,16 +4,14 @@
 #include <string>
 #include <vector>
 
-#include "tools/problem_options.hpp"
+#include "tools/layer_choice.hpp"
 #include "tuner/session.hpp"
 
 namespace tconv {
 
 /// The flags of `tconv tune`, as typed.
 struct TuneOptions {
-    ProblemOptions problem;
-    std::optional<std::string> layers;  ///< layer file
-    std::optional<std::string> only;    ///< names of layers and groups
+    LayerChoice layers;
     std::optional<std::string> tolerance;
     std::string device = "auto";
     std::string trials = "200";

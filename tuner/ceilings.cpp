@@ -3,37 +3,68 @@
 #include <algorithm>
 
 #include "device/memory.hpp"
+#include "tuner/ceiling_kernels.hpp"
 
 namespace tconv {
-Ceilings measure_ceilings(Device& device, SupportKernels& support, Timer& timer) {
-    const bool emulated = device.info().kind == DeviceKind::emulator;
-    // Large beside the L2 and beside a launch; on the emulator just long enough for its clock.
-    const std::size_t bytes = emulated ? std::size_t{1} << 22 : std::size_t{1} << 30;
-    const int rounds = emulated ? 20 : 4000;
-    constexpr double operations_a_round = 2.0 * 8 * 16;
+namespace {
 
+// Large beside the L2 and beside a launch: some milliseconds on any GPU. On the emulator just long enough for its
+// clock.
+constexpr std::size_t k_copy_bytes = std::size_t{1} << 30;
+constexpr std::size_t k_emulated_copy_bytes = std::size_t{1} << 22;
+constexpr int k_fma_rounds = 4000;
+constexpr int k_emulated_fma_rounds = 20;
+// An NVIDIA H200 takes 2 ms for them: no longer than a layer, so that a layer has the same clocks.
+constexpr int k_matrix_rounds = 1000;
+
+double rate(CeilingKernels& kernels, Timer& timer, Arithmetic arithmetic, DevicePointer sink, int rounds) {
+    if (!kernels.can_compute(arithmetic)) return 0;
+    const double milliseconds = timer.time([&] { kernels.compute(arithmetic, sink, rounds); }, 0).minimum;
+    return kernels.operations(arithmetic, rounds) / (milliseconds / 1000);
+}
+
+}  // namespace
+
+Ceilings measure_ceilings(Device& device, Builder& builder, Timer& timer) {
+    const bool emulated = device.info().kind == DeviceKind::emulator;
+    const std::size_t bytes = emulated ? k_emulated_copy_bytes : k_copy_bytes;
+    CeilingKernels kernels(device, builder);
     const DeviceMemory source(device, bytes);
     const DeviceMemory target(device, bytes);
     device.fill(source.address(), 1, bytes);
     device.fill(target.address(), 1, bytes);
-    const double copy =
-        timer.time([&] { support.copy(source.address(), target.address(), static_cast<std::int64_t>(bytes / 16)); }, 0)
-            .minimum;
-    const double arithmetic = timer.time([&] { support.multiply_add(target.address(), rounds); }, 0).minimum;
-    const double empty = timer.time([&] { support.empty(); }, 0).median;
+    const auto vectors = static_cast<std::int64_t>(bytes / 16);
+    const double copy = timer.time([&] { kernels.copy(source.address(), target.address(), vectors); }, 0).minimum;
 
     Ceilings ceilings;
     ceilings.copy_bytes_per_second = 2.0 * static_cast<double>(bytes) / (copy / 1000);
     ceilings.fma_flops_per_second =
-        operations_a_round * rounds * static_cast<double>(support.threads()) / (arithmetic / 1000);
-    ceilings.empty_launch_milliseconds = empty;
+        rate(kernels, timer, Arithmetic::fp32, target.address(), emulated ? k_emulated_fma_rounds : k_fma_rounds);
+    ceilings.tf32_flops_per_second = rate(kernels, timer, Arithmetic::tf32, target.address(), k_matrix_rounds);
+    ceilings.bf16_flops_per_second = rate(kernels, timer, Arithmetic::bf16, target.address(), k_matrix_rounds);
+    ceilings.empty_launch_milliseconds = timer.time([&] { kernels.empty(); }, 0).median;
     return ceilings;
 }
 
-double limit_milliseconds(const Problem& problem, const Ceilings& ceilings) {
-    const double bytes = minimum_bytes(problem) / ceilings.copy_bytes_per_second * 1000;
-    const double arithmetic = flops(problem) / ceilings.fma_flops_per_second * 1000;
-    return std::max({bytes, arithmetic, ceilings.empty_launch_milliseconds});
+double arithmetic_rate(const Ceilings& ceilings, Arithmetic arithmetic) {
+    switch (arithmetic) {
+        case Arithmetic::fp32:
+            return ceilings.fma_flops_per_second;
+        case Arithmetic::tf32:
+            return ceilings.tf32_flops_per_second;
+        case Arithmetic::bf16:
+            return ceilings.bf16_flops_per_second;
+    }
+    return 0;
+}
+
+double limit_milliseconds(const Problem& problem, const Ceilings& ceilings, Arithmetic arithmetic) {
+    const auto milliseconds = [](double amount, double a_second) {
+        return a_second > 0 ? amount / a_second * 1000 : 0;
+    };
+    return std::max({milliseconds(minimum_bytes(problem), ceilings.copy_bytes_per_second),
+                     milliseconds(flops(problem), arithmetic_rate(ceilings, arithmetic)),
+                     ceilings.empty_launch_milliseconds});
 }
 
 }  // namespace tconv

@@ -1,18 +1,23 @@
 #pragma once
 
 #include "cache/database.hpp"
+#include "core/arithmetic.hpp"
 #include "core/problem.hpp"
 #include "device/device.hpp"
-#include "tuner/support_kernels.hpp"
+#include "tuner/builder.hpp"
 #include "tuner/timer.hpp"
 
 namespace tconv {
 
-/// Measures what the device can do: a large copy (bytes read plus written), fp32 multiply-adds, an empty launch.
-[[nodiscard]] Ceilings measure_ceilings(Device& device, SupportKernels& support, Timer& timer);
+/// Measures what the device can do: a large copy (bytes read plus written), multiply-adds in each arithmetic, an empty
+/// launch. Takes about two seconds of a GPU. Throws Error(compile) and Error(device).
+[[nodiscard]] Ceilings measure_ceilings(Device& device, Builder& builder, Timer& timer);
 
-/// The least time of a problem in milliseconds: max(bytes / copy bandwidth, flops / fp32 rate), not below an empty
-/// launch.
-[[nodiscard]] double limit_milliseconds(const Problem& problem, const Ceilings& ceilings);
+/// Operations a second in `arithmetic`; 0 where it was not measured.
+[[nodiscard]] double arithmetic_rate(const Ceilings& ceilings, Arithmetic arithmetic);
+
+/// The least time of a problem in milliseconds: max(bytes / copy bandwidth, flops / rate of `arithmetic`), not below an
+/// empty launch. A rate that was not measured bounds nothing.
+[[nodiscard]] double limit_milliseconds(const Problem& problem, const Ceilings& ceilings, Arithmetic arithmetic);
 
 }  // namespace tconv

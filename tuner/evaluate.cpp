@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <chrono>
 #include <memory>
 
 #include "core/error.hpp"
@@ -10,7 +12,10 @@
 namespace tconv {
 namespace {
 
+using Clock = std::chrono::steady_clock;
+
 constexpr std::size_t k_longest_reason = 2000;
+constexpr double k_cold_milliseconds = 1;  // a first launch may also bring the code to the device
 
 std::string shortened(std::string text) {
     if (text.size() > k_longest_reason) text = text.substr(0, k_longest_reason) + " ...";
@@ -30,6 +35,15 @@ KernelResources resources_of(Device& device, Module& module, const LaunchPlan& p
     return device.resources(module, launch.kernel, {launch.grid, launch.block, launch.shared_bytes});
 }
 
+void validate_and_time(const Candidate& candidate, const Runnable& runnable, const Bench& bench, Outcome& outcome) {
+    const double best = candidate.best_milliseconds;
+    const double hopeless = best > 0 ? std::max(best * k_hopeless_factor, best + k_cold_milliseconds) : 0;
+    bench.validator.validate(runnable, candidate.tolerance, outcome, hopeless);
+    if (outcome.kind != OutcomeKind::valid) return;
+    const CallTensors tensors = bench.validator.timing_tensors(runnable.workspace_bytes);
+    outcome.timing = bench.timer.time([&] { runnable.launch(tensors); }, best);
+}
+
 void load_validate_time(const Candidate& candidate, const Bench& bench, Evaluation& result) {
     Outcome& outcome = result.outcome;
     std::unique_ptr<Module> module;
@@ -46,15 +60,23 @@ void load_validate_time(const Candidate& candidate, const Bench& bench, Evaluati
                          outcome.resources.registers, candidate.plan.launches.back().shared_bytes));
         return;
     }
-    bench.validator.validate(*module, candidate.plan, candidate.tolerance, outcome);
-    if (outcome.kind != OutcomeKind::valid) return;
-    const CallTensors tensors = bench.validator.timing_tensors(candidate.plan);
-    outcome.timing =
-        bench.timer.time([&] { launch_plan(bench.device, *module, candidate.plan, candidate.problem.batch, tensors); },
-                         candidate.best_milliseconds);
+    const Clock::time_point start = Clock::now();
+    const Runnable runnable = runnable_plan(bench.device, *module, candidate.plan, candidate.problem.batch);
+    validate_and_time(candidate, runnable, bench, outcome);
+    result.device_seconds = std::chrono::duration<double>(Clock::now() - start).count();
 }
 
 }  // namespace
+
+Runnable runnable_plan(Device& device, Module& module, const LaunchPlan& plan, std::int64_t batch) {
+    Runnable runnable;
+    runnable.description = plan.source_file;
+    runnable.workspace_bytes = workspace_for(plan, batch);
+    runnable.launch = [&device, &module, &plan, batch](const CallTensors& tensors) {
+        launch_plan(device, module, plan, batch, tensors);
+    };
+    return runnable;
+}
 
 Evaluation evaluate(const Candidate& candidate, const Bench& bench) {
     Evaluation result;

@@ -17,11 +17,18 @@ struct Bench {
     Timer& timer;
 };
 
+/// Slower than the best by this factor in its first run: right or not, a candidate gets no second one.
+inline constexpr double k_hopeless_factor = 2.5;
+
 /// A candidate's outcome, and its machine code for whoever stores the winner.
 struct Evaluation {
     Outcome outcome;
     CompiledCode code;
+    double device_seconds = 0;  ///< spent validating and timing, with neither compiling nor loading
 };
+
+/// A loaded launch plan as something to validate and time; all three outlive it.
+[[nodiscard]] Runnable runnable_plan(Device& device, Module& module, const LaunchPlan& plan, std::int64_t batch);
 
 /// Compiles, checks resources, validates and times one candidate. A failure of any kind is an outcome with its reason,
 /// never an exception.

@@ -1,8 +1,9 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <string>
+#include <vector>
 
 #include "device/memory.hpp"
 
@@ -27,13 +28,19 @@ public:
     [[nodiscard]] std::size_t bytes() const { return bytes_; }
     /// Fills the payload with poison.
     void poison();
-    /// Bytes of the two guard zones that were changed.
-    [[nodiscard]] std::uint64_t damage(SupportKernels& support);
+    /// First bytes of the zones before and after the payload, k_guard_bytes each.
+    [[nodiscard]] std::array<DevicePointer, 2> zones() const { return {memory_.address(), address() + bytes_}; }
+    void allow_zones();
+    void forbid_zones();
 
 private:
     Device& device_;
     std::size_t bytes_;
     DeviceMemory memory_;  // guard, payload, guard
 };
+
+/// For each buffer, how many bytes of its guard zones were changed. At most 8 buffers.
+[[nodiscard]] std::vector<std::uint64_t> damage_around(const std::vector<GuardedBuffer*>& buffers,
+                                                       SupportKernels& support);
 
 }  // namespace tconv

@@ -14,6 +14,7 @@
 #include "core/problem.hpp"
 #include "device/compiler.hpp"
 #include "device/device.hpp"
+#include "tuner/laboratory.hpp"
 #include "tuner/search_space.hpp"
 
 namespace tconv {
@@ -56,7 +57,7 @@ struct TuneResult {
     std::int64_t trials_reused = 0;    ///< taken from the database
     std::map<OutcomeKind, std::int64_t> failures;
     double seconds = 0;
-    double device_busy_seconds = 0;  ///< spent launching, validating and timing
+    double device_busy_seconds = 0;  ///< spent running, validating and timing kernels
     bool interrupted = false;        ///< asked to stop before it was done
     std::vector<std::string> warnings;
 };
@@ -68,7 +69,12 @@ struct TuneEnvironment {
     Database* database = nullptr;  ///< null: nothing is kept (with a warning)
     const std::vector<SearchSpace>& spaces;
     int compile_threads = 0;  ///< 0: one per processor
+    Laboratory* laboratory =
+        nullptr;  ///< of the same device and compiler, for several sessions; null: one for this one
 };
+
+/// Why a problem can be neither tuned nor measured on this device; empty when it can.
+[[nodiscard]] std::string run_refusal(const Problem& problem, const DeviceInfo& device);
 
 /// Tunes one problem: the file to read first. Every trial is stored as soon as it is known, so that a stop (or a crash)
 /// keeps all trials measured so far. Throws Error(bad_input) when the problem is invalid or no family takes it.

@@ -7,6 +7,7 @@
 
 #include "core/problem.hpp"
 #include "device/device.hpp"
+#include "device/memory.hpp"
 #include "tuner/builder.hpp"
 
 namespace tconv {
@@ -30,8 +31,7 @@ struct Comparison {
     std::int64_t first_bad = 0;
 };
 
-/// The reference kernels and the small kernels that validation and timing run on the device
-/// (kernel_sources/support.cu).
+/// The reference kernels and the small kernels that validation runs on the device (kernel_sources/support.cu).
 class SupportKernels {
 public:
     /// Compiles and loads them. Throws Error(compile).
@@ -43,8 +43,10 @@ public:
                                      std::int64_t count);
     /// 4-byte words that differ between two buffers.
     [[nodiscard]] std::uint64_t count_differences(DevicePointer first, DevicePointer second, std::size_t bytes);
-    /// Bytes that are not `value`.
-    [[nodiscard]] std::uint64_t count_changed(DevicePointer zone, std::size_t bytes, unsigned char value);
+    static constexpr std::size_t k_most_zones = 16;
+    /// For each of at most k_most_zones zones of `bytes` bytes, how many of them are not `value`.
+    [[nodiscard]] std::vector<std::uint64_t> count_changed(const std::vector<DevicePointer>& zones, std::size_t bytes,
+                                                           unsigned char value);
 
     /// float64 results and float32 scales S of the whole problem.
     void scaled_reference(const Problem& problem, DevicePointer input, DevicePointer weight, DevicePointer bias,
@@ -52,22 +54,13 @@ public:
     /// The reference kernel's module, for timing it as a plan.
     [[nodiscard]] Module& reference_module() { return *reference_; }
 
-    void copy(DevicePointer source, DevicePointer target, std::int64_t vectors);
-    void multiply_add(DevicePointer sink, int rounds);
-    void empty();
-
-    /// Threads that `multiply_add` runs, each 8 x 16 multiply-adds a round.
-    [[nodiscard]] std::int64_t threads() const;
-
 private:
     template <class... Arguments>
     void run(const char* kernel, Arguments... arguments);
-    /// Runs a kernel whose last argument is a counter, and reads that.
-    template <class... Arguments>
-    [[nodiscard]] std::uint64_t count(const char* kernel, Arguments... arguments);
 
     Device& device_;
-    LaunchGeometry geometry_;  // fills the device; every kernel here strides over its data
+    LaunchGeometry geometry_;  // fills the device; nearly every kernel here strides over its data
+    DeviceMemory results_;     // what the kernels find, read back at once
     std::unique_ptr<Module> support_;
     std::unique_ptr<Module> reference_;
 };

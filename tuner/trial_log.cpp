@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/error.hpp"
+#include "tuner/evaluate.hpp"
 
 namespace tconv {
 
@@ -23,6 +24,11 @@ void TrialLog::recall(const std::string& template_name, const std::string& templ
                 trial.outcome.kind == OutcomeKind::wrong_result && trial.outcome.error.relative <= tolerance_;
             if (!may_be_right) trials_.push_back(std::move(trial));
         }
+        const std::optional<double> best = best_milliseconds();
+        std::erase_if(trials_, [&](const Trial& trial) {
+            return trial.outcome.kind == OutcomeKind::too_slow &&
+                   (!best || trial.outcome.timing.median < *best * k_hopeless_factor);
+        });
     } catch (const Error& error) {
         warn(fmt::format("stored trials cannot be read: {}", error.what()));
     }
@@ -43,6 +49,11 @@ void TrialLog::record(const Trial& trial, const std::string& binary) {
     }
 }
 
+std::optional<double> TrialLog::search_time(const Trial& trial) const {
+    if (is_good(trial) || trial.outcome.kind == OutcomeKind::too_slow) return trial.outcome.timing.median;
+    return std::nullopt;
+}
+
 std::vector<const Trial*> TrialLog::ranking() const {
     std::vector<const Trial*> good;
     for (const Trial& trial : trials_) {
@@ -61,7 +72,7 @@ std::optional<double> TrialLog::best_milliseconds() const {
 std::map<OutcomeKind, std::int64_t> TrialLog::failures() const {
     std::map<OutcomeKind, std::int64_t> counts;
     for (const Trial& trial : trials_) {
-        if (is_good(trial)) continue;
+        if (is_good(trial) || trial.outcome.kind == OutcomeKind::too_slow) continue;
         ++counts[trial.outcome.kind == OutcomeKind::valid ? OutcomeKind::wrong_result : trial.outcome.kind];
     }
     return counts;

@@ -17,8 +17,8 @@ public:
     /// `database` may be null and outlives the object.
     TrialLog(Database* database, const DeviceInfo& device, const Problem& problem, double tolerance);
 
-    /// Takes up the stored trials of a template. A trial that was wrong only by a stricter tolerance is left out, to be
-    /// evaluated again.
+    /// Takes up the stored trials of a template. A trial that was wrong only by a stricter tolerance, or too slow only
+    /// beside a best one of a looser tolerance, is left out, to be evaluated again.
     void recall(const std::string& template_name, const std::string& template_hash);
 
     /// Adds or replaces (same template and config) a trial and stores it.
@@ -29,8 +29,13 @@ public:
     /// tie.
     [[nodiscard]] std::vector<const Trial*> ranking() const;
     [[nodiscard]] std::optional<double> best_milliseconds() const;
+    /// Trials that are not right, by kind; those that were too slow are no failures.
     [[nodiscard]] std::map<OutcomeKind, std::int64_t> failures() const;
     [[nodiscard]] const std::vector<std::string>& warnings() const { return warnings_; }
+
+    /// The time that the search is told of a trial, also of one that was too slow to be looked at further; none for a
+    /// failure.
+    [[nodiscard]] std::optional<double> search_time(const Trial& trial) const;
 
     /// Whether the trial counts as right here.
     [[nodiscard]] bool is_good(const Trial& trial) const;

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "device/device.hpp"
 #include "device/launch.hpp"
 #include "tuner/guarded_buffer.hpp"
+#include "tuner/runnable.hpp"
 #include "tuner/support_kernels.hpp"
 
 namespace tconv {
@@ -25,11 +27,14 @@ public:
     Validator& operator=(const Validator&) = delete;
     ~Validator();
 
-    /// Sets `outcome.kind`, `.reason` and `.error`. A candidate whose error is above `tolerance` is wrong.
-    void validate(Module& module, const LaunchPlan& plan, double tolerance, Outcome& outcome);
+    /// Sets `outcome.kind`, `.reason` and `.error`. What has an error above `tolerance` is wrong. With
+    /// `slow_milliseconds` above 0, what takes longer in its first run, and is right, is too_slow and costs no further
+    /// run; `outcome.timing` then holds that one sample.
+    void validate(const Runnable& runnable, double tolerance, Outcome& outcome, double slow_milliseconds = 0);
 
-    /// Tensors for timing `plan`: the first distribution's inputs, the output, a workspace of the plan's size.
-    [[nodiscard]] CallTensors timing_tensors(const LaunchPlan& plan);
+    /// Tensors for timing: the first distribution's inputs, the output, a workspace of this size. They hold until the
+    /// next call of this object.
+    [[nodiscard]] CallTensors timing_tensors(std::int64_t workspace_bytes);
 
     [[nodiscard]] const Problem& problem() const { return problem_; }
 
@@ -40,12 +45,12 @@ private:
     void make_reference(DataSet& set);
     [[nodiscard]] DataSet& prepared(std::size_t index);
     [[nodiscard]] CallTensors tensors_of(const DataSet& set, const GuardedBuffer& output) const;
-    void ensure_workspace(const LaunchPlan& plan);
-    [[nodiscard]] bool run_once(Module& module, const LaunchPlan& plan, DataSet& set, GuardedBuffer& output,
-                                Outcome& outcome);
+    void ensure_workspace(std::int64_t bytes);
+    [[nodiscard]] std::optional<double> run_once(const Runnable& runnable, DataSet& set, GuardedBuffer& output,
+                                                 Outcome& outcome);
     [[nodiscard]] bool check_guards(DataSet& set, GuardedBuffer& output, Outcome& outcome);
     [[nodiscard]] bool check_values(const DataSet& set, double tolerance, Outcome& outcome);
-    [[nodiscard]] bool check_repeat(Module& module, const LaunchPlan& plan, DataSet& set, Outcome& outcome);
+    [[nodiscard]] bool check_repeat(const Runnable& runnable, DataSet& set, Outcome& outcome);
     [[nodiscard]] std::string output_position(std::int64_t index) const;
 
     Device& device_;

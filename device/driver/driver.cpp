@@ -3,6 +3,8 @@
 #include <cuda.h>
 #include <fmt/format.h>
 
+#include <array>
+
 #include "core/error.hpp"
 #include "device/driver/cuda_device.hpp"
 #include "device/driver/driver_library.hpp"
@@ -59,6 +61,17 @@ std::unique_ptr<Device> open_current_cuda_device() {
         if (std::unique_ptr<Device> device = cuda::open_current()) return device;
     }
     return open_cuda_device(0);
+}
+
+std::string pci_bus_id(int ordinal) {
+    const std::string subject = fmt::format("cuda:{}", ordinal);
+    CUdevice device = 0;
+    cuda::check(cuda::driver_function<decltype(cuDeviceGet)>("cuDeviceGet")(&device, ordinal), "cuDeviceGet", subject);
+    std::array<char, 32> text{};
+    cuda::check(cuda::driver_function<decltype(cuDeviceGetPCIBusId)>("cuDeviceGetPCIBusId")(
+                    text.data(), static_cast<int>(text.size()) - 1, device),
+                "cuDeviceGetPCIBusId", subject);
+    return text.data();
 }
 
 }  // namespace tconv

@@ -26,4 +26,7 @@ struct DriverStatus {
 /// wants its kernels.
 [[nodiscard]] std::unique_ptr<Device> open_current_cuda_device();
 
+/// Where device `ordinal` sits: "0000:1b:00.0". Throws Error(unavailable) or Error(device).
+[[nodiscard]] std::string pci_bus_id(int ordinal);
+
 }  // namespace tconv

@@ -22,4 +22,8 @@ std::unique_ptr<Device> open_current_cuda_device() {
     throw Error(ErrorKind::unavailable, k_reason);
 }
 
+std::string pci_bus_id(int) {
+    throw Error(ErrorKind::unavailable, k_reason);
+}
+
 }  // namespace tconv

@@ -216,7 +216,7 @@ std::vector<double> Emulator::time(int count, const std::function<void()>& befor
     using Clock = std::chrono::steady_clock;
     std::vector<double> samples;
     for (int i = 0; i < count; ++i) {
-        before();
+        if (before) before();
         const Clock::time_point start = Clock::now();
         work();
         samples.push_back(std::chrono::duration<double, std::milli>(Clock::now() - start).count());

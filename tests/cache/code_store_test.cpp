@@ -116,3 +116,18 @@ TEST_CASE("a store in a folder that others can write to is refused") {
     fs::permissions(scratch / "code", fs::perms::all);
     CHECK_FALSE(cache_error([&] { const CodeStore store(scratch / "code"); }).empty());
 }
+
+TEST_CASE("the keys of a kind of code are listed, sound or not") {
+    const ScratchFolder scratch;
+    const CodeStore store(scratch / "code");
+    CHECK(store.keys("cubin").empty());
+    for (const char* const key : {"b", "a", "c"})
+        store.put(key, "cubin", "code");
+    store.put("d", "so", "code");
+    write_bytes(scratch / "code" / "b.cubin", "damaged");
+    write_bytes(scratch / "code" / "e.cubin.XYZ123", "being written");
+    write_bytes(scratch / "code" / "no name.cubin", "x");
+    CHECK(store.keys("cubin") == std::vector<std::string>{"a", "b", "c"});
+    CHECK(store.keys("so") == std::vector<std::string>{"d"});
+    CHECK(cache_error([&] { (void)store.keys("../x"); }).find("../x") != std::string::npos);
+}

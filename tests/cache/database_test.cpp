@@ -262,13 +262,15 @@ TEST_CASE("ceilings are kept for each device, the last ones count") {
     Fixture f;
     CHECK_FALSE(f.database.ceilings(device_key(k_gpu)));
     f.database.store_ceilings(k_gpu, {1e12, 2e13, 0.002});
-    f.database.store_ceilings(k_gpu, {3e12, 4e13, 0.001});
+    f.database.store_ceilings(k_gpu, {3e12, 4e13, 0.001, 4e14, 8e14});
     f.database.store_ceilings(sample_emulator(), {1e9, 2e9, 0.5});
     const auto found = f.database.ceilings(device_key(k_gpu));
     REQUIRE(found);
     CHECK(found->copy_bytes_per_second == 3e12);
     CHECK(found->fma_flops_per_second == 4e13);
     CHECK(found->empty_launch_milliseconds == 0.001);
+    CHECK(found->tf32_flops_per_second == 4e14);
+    CHECK(found->bf16_flops_per_second == 8e14);
 }
 
 TEST_CASE("requests are counted") {

@@ -77,6 +77,7 @@ TEST_CASE("the code folder follows TCONV_CACHE, then XDG_CACHE_HOME, then HOME, 
     {
         const Environment set = only({{"HOME", home}});
         CHECK(code_directory() == home + "/.cache/tconv");
+        CHECK(lasting_code_directory() == home + "/.cache/tconv");
         CHECK(mode_of(home + "/.cache") == 0700);
     }
 }
@@ -92,7 +93,7 @@ TEST_CASE("without a usable code folder a private one is made for this process a
             // A process of its own, so that the folder's end can be seen: exit, not _exit.
             const fs::path folder = code_directory();
             if (folder.parent_path() != scratch.path() || mode_of(folder) != 0700) return 1;
-            if (code_directory() != folder) return 2;
+            if (code_directory() != folder || lasting_code_directory()) return 2;
             write_bytes(folder / "x", "x");
             if (run_in_child([]() -> int { std::exit(0); }) != 0 || !fs::exists(folder / "x")) return 3;
             write_bytes(answer, folder.string());

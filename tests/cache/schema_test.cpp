@@ -31,7 +31,7 @@ void check_refused(const std::filesystem::path& path, const std::vector<std::str
 TEST_CASE("the file says whose it is and in which version, and all tables are strict") {
     const ScratchFolder scratch;
     k_open(scratch / "t.db", OpenMode::read_write);
-    CHECK(query_sql(scratch / "t.db", "PRAGMA user_version") == std::vector<std::string>{"1"});
+    CHECK(query_sql(scratch / "t.db", "PRAGMA user_version") == std::vector<std::string>{"2"});
     CHECK(query_sql(scratch / "t.db",
                     "SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table' AND "
                     "NOT strict AND name NOT LIKE 'sqlite_%'")
@@ -51,7 +51,56 @@ TEST_CASE("a newer version is refused, naming both, and is left alone") {
     const ScratchFolder scratch;
     k_open(scratch / "t.db", OpenMode::read_write);
     run_sql(scratch / "t.db", "PRAGMA user_version = 7; PRAGMA journal_mode = DELETE");
-    check_refused(scratch / "t.db", {"newer", "version 7", "up to 1"});
+    check_refused(scratch / "t.db", {"newer", "version 7", "up to 2"});
+}
+
+TEST_CASE("a file of version 1 is brought up to date when opened for writing, with all that it holds") {
+    const ScratchFolder scratch;
+    {
+        Database database(scratch / "new.db", OpenMode::read_write);
+        database.record(sample_gpu(), sample_trial(sample_problem(), 1, 0.5), sample_binary(1));
+    }
+    run_sql(scratch / "t.db", read_bytes(TCONV_VERSION_1_SCHEMA));
+    run_sql(
+        scratch / "t.db",
+        "ATTACH '" + (scratch / "new.db").string() +
+            "' AS new; INSERT INTO device SELECT * FROM new.device; INSERT INTO problem SELECT * FROM new.problem; "
+            "INSERT INTO template SELECT * FROM new.template; INSERT INTO binary SELECT * FROM new.binary; "
+            "INSERT INTO trial SELECT * FROM new.trial; INSERT INTO ceilings VALUES (1, 4e12, 6e13, 0.003, 'then')");
+    const std::string before = read_bytes(scratch / "t.db");
+
+    const std::string refusal = cache_error([&] { k_open(scratch / "t.db", OpenMode::read_only); });
+    CHECK(refusal.find("older tconv") != std::string::npos);
+    CHECK(read_bytes(scratch / "t.db") == before);
+
+    Database database(scratch / "t.db", OpenMode::read_write);
+    CHECK(query_sql(scratch / "t.db", "PRAGMA user_version") == std::vector<std::string>{"2"});
+    const char* const shape =
+        "SELECT t.name || ' ' || c.name || ' ' || c.type || ' ' || c.\"notnull\" FROM pragma_table_list t, "
+        "pragma_table_info(t.name) c WHERE t.schema = 'main' ORDER BY t.name, c.cid";
+    CHECK(query_sql(scratch / "t.db", shape) == query_sql(scratch / "new.db", shape));
+
+    const auto ceilings = database.ceilings(device_key(sample_gpu()));
+    REQUIRE(ceilings);
+    CHECK(ceilings->copy_bytes_per_second == 4e12);
+    CHECK(ceilings->fma_flops_per_second == 6e13);
+    CHECK(ceilings->empty_launch_milliseconds == 0.003);
+    CHECK(ceilings->tf32_flops_per_second == 0);
+    CHECK(ceilings->bf16_flops_per_second == 0);
+    const auto winner = database.winner(sample_problem(), sample_gpu(), 1);
+    REQUIRE(winner);
+    check_same(winner->trial, sample_trial(sample_problem(), 1, 0.5));
+    CHECK(winner->binary == sample_binary(1));
+    database.store_ceilings(sample_gpu(), {1, 2, 3, 4, 5});
+    CHECK(database.ceilings(device_key(sample_gpu()))->bf16_flops_per_second == 5);
+}
+
+TEST_CASE("a damaged file of version 1 is an error that leaves it at version 1") {
+    const ScratchFolder scratch;
+    run_sql(scratch / "t.db", read_bytes(TCONV_VERSION_1_SCHEMA));
+    run_sql(scratch / "t.db", "DROP TABLE ceilings");
+    CHECK_FALSE(cache_error([&] { k_open(scratch / "t.db", OpenMode::read_write); }).empty());
+    CHECK(query_sql(scratch / "t.db", "PRAGMA user_version") == std::vector<std::string>{"1"});
 }
 
 TEST_CASE("another program's database is refused and left alone") {
@@ -81,7 +130,7 @@ TEST_CASE("an empty file is filled when opened for writing and is an error when 
 
 TEST_CASE("a file with the right marks and the wrong tables is an error at its first use") {
     const ScratchFolder scratch;
-    run_sql(scratch / "t.db", "PRAGMA application_id = 0x74636e76; PRAGMA user_version = 1; CREATE TABLE trial (x)");
+    run_sql(scratch / "t.db", "PRAGMA application_id = 0x74636e76; PRAGMA user_version = 2; CREATE TABLE trial (x)");
     Database database(scratch / "t.db", OpenMode::read_write);
     const std::vector<std::string> errors{
         cache_error([&] { (void)database.list(); }),

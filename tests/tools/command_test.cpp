@@ -41,6 +41,9 @@ TEST_CASE("version and help go to stdout and succeed") {
                                                  {"tune", "--help"},
                                                  {"cache", "--help"},
                                                  {"cache", "show", "--help"},
+                                                 {"cache", "export", "--help"},
+                                                 {"cache", "import", "--help"},
+                                                 {"compile", "--help"},
                                                  {"devices", "--help"},
                                                  {"spaces", "--help"}}) {
         const Finished help = run_tconv(words, folder.path());

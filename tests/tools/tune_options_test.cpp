@@ -9,15 +9,15 @@ namespace {
 
 TuneOptions small_problem() {
     TuneOptions options;
-    options.problem.input = std::string("1x2x5");
-    options.problem.weight = std::string("2x3x3");
+    options.layers.problem.input = std::string("1x2x5");
+    options.layers.problem.weight = std::string("2x3x3");
     return options;
 }
 
 TuneOptions suite(const char* only) {
     TuneOptions options;
-    options.layers = TCONV_LAYER_SUITE;
-    options.only = only;
+    options.layers.layers = TCONV_LAYER_SUITE;
+    options.layers.only = only;
     return options;
 }
 
@@ -45,8 +45,8 @@ TEST_CASE("without --tolerance the session takes the type's own") {
 
 TEST_CASE("layers become requests with their names, in the given type and layout") {
     TuneOptions options = suite("seed1d,volume");
-    options.problem.dtype = std::string("bf16");
-    options.problem.layout = std::string("nhwc");
+    options.layers.problem.dtype = std::string("bf16");
+    options.layers.problem.layout = std::string("nhwc");
     const std::vector<TuneRequest> requests = make_requests(options);
     REQUIRE(requests.size() == 9);
     CHECK(requests[0].problem_name == "seed1d");
@@ -63,14 +63,14 @@ TEST_CASE("flags that make no sense are rejected") {
     check_rejection(
         [] {
             TuneOptions options = small_problem();
-            options.only = std::string("seed1d");
+            options.layers.only = std::string("seed1d");
             (void)make_requests(options);
         },
         {"--only", "needs --layers"});
     check_rejection(
         [] {
             TuneOptions options = suite("seed1d");
-            options.problem.stride = std::string("2");
+            options.layers.problem.stride = std::string("2");
             (void)make_requests(options);
         },
         {"--layers", "cannot go with --input"});

@@ -27,7 +27,8 @@ OutcomeKind verdict(Device& device, Compiler& compiler, Fault fault) {
     REQUIRE(compiled.ok);
     const auto module = device.load(compiled.code);
     Outcome outcome;
-    validator.validate(*module, test::planted_plan(problem), 1e-4, outcome);
+    const LaunchPlan plan = test::planted_plan(problem);
+    validator.validate(runnable_plan(device, *module, plan, problem.batch), 1e-4, outcome);
     return outcome.kind;
 }
 

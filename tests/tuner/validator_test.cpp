@@ -1,15 +1,21 @@
 #include "tuner/validator.hpp"
 
+#include <utility>
+
 #include "tests/catch.hpp"
 #include "tests/support/emulated.hpp"
 #include "tests/tuner/planted.hpp"
+#include "tuner/evaluate.hpp"
 
 using namespace tconv;
 using test::Fault;
 
 namespace {
 
-Outcome verdict(Fault fault) {
+constexpr double k_never_slow = 0;
+constexpr double k_always_slow = 1e-12;
+
+Outcome verdict(Fault fault, double slow_milliseconds = k_never_slow) {
     auto& emulated = test::emulated();
     const Problem problem = test::planted_problem();
     Builder builder(*emulated.compiler, emulated.device->info());
@@ -17,7 +23,8 @@ Outcome verdict(Fault fault) {
     Validator validator(*emulated.device, support, problem, 3);
     const auto module = emulated.build(test::planted_source(fault), {"planted"});
     Outcome outcome;
-    validator.validate(*module, test::planted_plan(problem), 1e-4, outcome);
+    const LaunchPlan plan = test::planted_plan(problem);
+    validator.validate(runnable_plan(*emulated.device, *module, plan, problem.batch), 1e-4, outcome, slow_milliseconds);
     return outcome;
 }
 
@@ -30,6 +37,44 @@ TEST_CASE("a right kernel is valid with the error of fp32") {
     CHECK(outcome.error.relative > 0);
     CHECK(outcome.error.relative < 1e-6);
     CHECK(outcome.error.absolute > 0);
+}
+
+TEST_CASE("a right kernel that takes too long costs one look and is told apart from a valid one") {
+    const Outcome outcome = verdict(Fault::none, k_always_slow);
+    CHECK(outcome.kind == OutcomeKind::too_slow);
+    CHECK(outcome.timing.samples.size() == 1);
+    CHECK(outcome.timing.median > 0);
+    CHECK(!outcome.reason.empty());
+    CHECK(outcome.error.relative < 1e-6);
+}
+
+TEST_CASE("a slow kernel that is wrong is wrong, not slow") {
+    CHECK(verdict(Fault::mirrored_tap, k_always_slow).kind == OutcomeKind::wrong_result);
+    CHECK(verdict(Fault::unwritten_border, k_always_slow).kind == OutcomeKind::not_finite);
+}
+
+TEST_CASE("a kernel that need not be deterministic is not compared with itself") {
+    auto& emulated = test::emulated();
+    const Problem problem = test::planted_problem();
+    Builder builder(*emulated.compiler, emulated.device->info());
+    SupportKernels support(*emulated.device, builder);
+    Validator validator(*emulated.device, support, problem, 3);
+    const auto module = emulated.build(test::planted_source(Fault::none), {"planted"});
+    const LaunchPlan plan = test::planted_plan(problem);
+    Runnable runnable = runnable_plan(*emulated.device, *module, plan, problem.batch);
+    int calls = 0;
+    const auto launch = runnable.launch;
+    runnable.launch = [&](const CallTensors& tensors) {
+        ++calls;
+        launch(tensors);
+    };
+    Outcome outcome;
+    validator.validate(runnable, 1e-4, outcome);
+    const int checked = std::exchange(calls, 0);
+    runnable.deterministic = false;
+    validator.validate(runnable, 1e-4, outcome);
+    CHECK(outcome.kind == OutcomeKind::valid);
+    CHECK(checked == 2 * calls);
 }
 
 TEST_CASE("a weight index off by a stride is refused") {

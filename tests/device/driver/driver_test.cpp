@@ -108,6 +108,14 @@ TEST_CASE("a device tells its limits and an ordinal outside the list is refused"
     CHECK_THROWS_AS(open_cuda_device(-1), Error);
 }
 
+TEST_CASE("a device tells where it sits") {
+    use_fake();
+    CHECK(pci_bus_id(0) == "0000:1b:00.0");
+    CHECK(pci_bus_id(2) == "0000:1d:00.0");
+    setenv("FAKE_CUDA_cuDeviceGet", "1", 1);
+    CHECK_THAT(error_of(ErrorKind::device, [] { (void)pci_bus_id(7); }), contains("cuDeviceGet(cuda:7)"));
+}
+
 TEST_CASE("the primary context is current during a call only, and outlives its modules") {
     use_fake();
     std::unique_ptr<Device> device = open_cuda_device(0);

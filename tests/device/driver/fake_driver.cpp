@@ -2,6 +2,7 @@
 // code; calls are written to a log that fake_driver_log() returns.
 #include <cuda.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <string>
@@ -74,6 +75,10 @@ CUresult cuDeviceGetName(char* name, int length, CUdevice) {
 CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute attribute, CUdevice) {
     *value = 1000 + static_cast<int>(attribute);
     return answer("cuDeviceGetAttribute");
+}
+CUresult cuDeviceGetPCIBusId(char* text, int length, CUdevice device) {
+    std::snprintf(text, static_cast<std::size_t>(length), "0000:%02x:00.0", 0x1b + device);
+    return answer("cuDeviceGetPCIBusId");
 }
 CUresult cuDeviceTotalMem_v2(std::size_t* bytes, CUdevice) {
     *bytes = std::size_t{1} << 33;

@@ -1,0 +1,113 @@
+#include "bench/peer_search.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/error.hpp"
+
+namespace tconv {
+namespace {
+
+constexpr std::size_t k_built_at_once = 32;
+constexpr std::size_t k_kept = 5;  // timed and still in memory: the others have been beaten
+
+class PeerSearch {
+public:
+    PeerSearch(Mode mode, Validator& validator, Timer& timer, const std::stop_token& stop)
+        : mode_(mode), validator_(validator), timer_(timer), stop_(stop) {}
+
+    void look_at(Cudnn& peer, CudnnLayout layout) {
+        CudnnRequest request;
+        request.math = mode_ == Mode::tf32 ? CudnnMath::tf32 : CudnnMath::strict;
+        request.layout = layout;
+        const auto offers = peer.offers(validator_.problem(), request);
+        result_.offered += static_cast<std::int64_t>(offers->size());
+        // Building and timing by turns: neither may disturb the other.
+        for (std::size_t first = 0; first < offers->size() && !stop_.stop_requested(); first += k_built_at_once) {
+            for (CudnnBuild& build : offers->build(first, std::min(k_built_at_once, offers->size() - first))) {
+                if (build.runnable) {
+                    time(std::move(*build.runnable));
+                } else {
+                    fail(build.reason);
+                }
+            }
+        }
+        for (const std::string& refusal : offers->refusals())
+            last_reason_ = refusal;
+    }
+
+    PeerFinalists finish(std::size_t count) {
+        for (PeerFinalists::Finalist& timed : timed_) {
+            if (result_.finalists.size() == count) break;
+            if (is_right(timed)) result_.finalists.push_back(std::move(timed));
+        }
+        if (result_.finalists.empty()) {
+            result_.reason =
+                result_.offered == 0
+                    ? "cuDNN offers no engine for it"
+                    : fmt::format("none of the {} ways that cuDNN offers runs and is right", result_.offered);
+            if (!last_reason_.empty()) result_.reason += fmt::format(" ({})", last_reason_);
+        }
+        return std::move(result_);
+    }
+
+    void refuse(const std::string& reason) { fail(reason); }
+
+private:
+    void fail(const std::string& reason) {
+        ++result_.failed;
+        last_reason_ = reason;
+    }
+
+    void time(Runnable runnable) {
+        const double best = timed_.empty() ? 0 : timed_.front().milliseconds;
+        try {
+            const CallTensors tensors = validator_.timing_tensors(runnable.workspace_bytes);
+            runnable.launch(tensors);  // untimed: a library brings its kernels to the device at their first launch
+            const Timing timing = timer_.time([&] { runnable.launch(tensors); }, best);
+            const auto place = std::find_if(timed_.begin(), timed_.end(),
+                                            [&](const auto& t) { return t.milliseconds > timing.median; });
+            timed_.insert(place, {std::move(runnable), 0, timing.median});
+            if (timed_.size() > k_kept) timed_.pop_back();
+        } catch (const Error& error) {
+            if (error.kind() != ErrorKind::device) throw;
+            fail(error.what());
+        }
+    }
+
+    bool is_right(PeerFinalists::Finalist& timed) {
+        Outcome outcome;
+        validator_.validate(timed.runnable, tolerance_of(mode_), outcome);
+        timed.error = outcome.error.relative;
+        if (outcome.kind == OutcomeKind::valid) return true;
+        fail(fmt::format("{}: {}", timed.runnable.description, outcome.reason));
+        return false;
+    }
+
+    Mode mode_;
+    Validator& validator_;
+    Timer& timer_;
+    const std::stop_token& stop_;
+    PeerFinalists result_;
+    std::vector<PeerFinalists::Finalist> timed_;  // fastest first
+    std::string last_reason_;
+};
+
+}  // namespace
+
+PeerFinalists search_peer(Cudnn& peer, Mode mode, Validator& validator, Timer& timer, std::size_t count,
+                          const std::stop_token& stop) {
+    PeerSearch search(mode, validator, timer, stop);
+    for (const CudnnLayout layout : {CudnnLayout::same, CudnnLayout::other}) {
+        try {
+            search.look_at(peer, layout);
+        } catch (const Error& error) {
+            if (error.kind() != ErrorKind::bad_input) throw;
+            search.refuse(error.what());
+        }
+    }
+    return search.finish(count);
+}
+
+}  // namespace tconv

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstdint>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "bench/cudnn/cudnn.hpp"
+#include "bench/mode.hpp"
+#include "tuner/runnable.hpp"
+#include "tuner/timer.hpp"
+#include "tuner/validator.hpp"
+
+namespace tconv {
+
+/// The peer's fastest right ways of computing a problem.
+struct PeerFinalists {
+    struct Finalist {
+        Runnable runnable;
+        double error = 0;
+        double milliseconds = 0;  ///< median of the search
+    };
+    std::vector<Finalist> finalists;  ///< fastest first; empty: none is right
+    std::int64_t offered = 0;
+    std::int64_t failed = 0;  ///< could not be built, failed, or were wrong
+    std::string reason;       ///< why there is none, one sentence
+};
+
+/// Builds and times everything that the peer offers for the validator's problem, in its own layout and in the other one
+/// with transpositions, and validates the fastest until `count` of them are right. Stops early, with what it has, when
+/// asked to.
+[[nodiscard]] PeerFinalists search_peer(Cudnn& peer, Mode mode, Validator& validator, Timer& timer, std::size_t count,
+                                        const std::stop_token& stop);
+
+}  // namespace tconv

@@ -1,0 +1,11 @@
+# cuDNN is opened at run time; building needs the headers of version 9 alone.
+set(TCONV_CUDNN OFF)
+if(TCONV_CUDA)
+    find_path(TCONV_CUDNN_INCLUDE_DIR cudnn_graph.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
+    if(TCONV_CUDNN_INCLUDE_DIR)
+        set(TCONV_CUDNN ON)
+        message(STATUS "cuDNN headers in ${TCONV_CUDNN_INCLUDE_DIR}: bench can compare with cuDNN")
+    else()
+        message(STATUS "No headers of cuDNN 9: bench measures tconv alone")
+    endif()
+endif()

@@ -1,0 +1,86 @@
+#include "bench/session.hpp"
+
+#include <memory>
+
+#include "tests/bench/runs_for_tests.hpp"
+#include "tests/catch.hpp"
+#include "tests/support/contains.hpp"
+#include "tests/support/emulated.hpp"
+#include "tests/support/scratch_folder.hpp"
+#include "tuner/session.hpp"
+
+using namespace tconv;
+
+namespace {
+
+/// A session on the emulator, without a peer, with a database of its own.
+struct Emulation {
+    explicit Emulation(double tune_seconds = 0)
+        : source{laboratory, *emulated.compiler, &database, spaces, 1, tune_seconds} {}
+
+    BenchResult measure(const Problem& problem, Mode mode = Mode::fp32) {
+        BenchSession session(source, nullptr, "no peer here", nullptr);
+        return session.measure({"layer", "group", problem, mode}, [](const std::string&) {}, {});
+    }
+
+    test::Emulated& emulated = test::emulated();
+    test::ScratchFolder folder;
+    Database database{folder / "tconv.db", OpenMode::read_write};
+    std::vector<SearchSpace> spaces = load_search_spaces();
+    Laboratory laboratory{*emulated.device, *emulated.compiler};
+    KernelSource source;
+};
+
+}  // namespace
+
+TEST_CASE("a tuned problem is measured with its winner") {
+    Emulation emulation;
+    TuneRequest request;
+    request.problem = test::bench_problem();
+    request.trials = 3;
+    const TuneResult tuned = tune(request,
+                                  {*emulation.emulated.device, *emulation.emulated.compiler, &emulation.database,
+                                   emulation.spaces, 2, &emulation.laboratory},
+                                  {}, {});
+    REQUIRE(tuned.winner.has_value());
+    const BenchResult result = emulation.measure(test::bench_problem());
+    REQUIRE(result.ours.has_value());
+    CHECK(result.ours->description == "direct");
+    CHECK(result.ours->rung == "exact");
+    CHECK(result.ours->config == tuned.winner->config);
+    CHECK(result.ours->timing.samples.size() >= 7);
+    CHECK(result.ours->error < 1e-5);
+    CHECK(result.limit_milliseconds > 0);
+    CHECK(!result.peer);
+    CHECK(result.peer_reason == "no peer here");
+}
+
+TEST_CASE("a problem without a winner is tuned first, where a family takes it") {
+    Emulation emulation(0.5);
+    const BenchResult result = emulation.measure(test::bench_problem());
+    REQUIRE(result.ours.has_value());
+    CHECK(result.ours->description == "direct");
+    CHECK(emulation.database.winner(test::bench_problem(), emulation.emulated.device->info(), 1e-4).has_value());
+}
+
+TEST_CASE("without a winner and without tuning the reference kernel is measured, as a program would get it") {
+    Emulation emulation;
+    Problem problem = test::bench_problem();
+    CHECK(emulation.measure(problem).ours->rung == "reference");
+    problem.dtype = DataType::bf16;
+    problem.layout = Layout::nhwc;
+    const BenchResult result = emulation.measure(problem, Mode::bf16);
+    REQUIRE(result.ours.has_value());
+    CHECK(result.ours->description == "reference");
+    CHECK(result.ours->error > 0);
+}
+
+TEST_CASE("a problem that the emulator cannot run has a reason instead of a time") {
+    Emulation emulation;
+    Problem problem = test::bench_problem();
+    problem.in_channels = problem.out_channels = 4096;
+    problem.input = {1, 1, 4096};
+    const BenchResult result = emulation.measure(problem);
+    CHECK(!result.ours);
+    CHECK_THAT(result.ours_reason, contains("it needs a GPU"));
+}

@@ -1,0 +1,64 @@
+#include "tuner/contest.hpp"
+
+#include <set>
+
+#include "kernel_sources/sources.hpp"
+#include "tests/support/contains.hpp"
+#include "tests/tuner/spaces_for_tests.hpp"
+
+using namespace tconv;
+using namespace tconv::testing;
+
+namespace {
+
+const std::vector<SearchSpace>& shipped() {
+    static const auto spaces = load_search_spaces();
+    return spaces;
+}
+
+Contest contest(std::uint64_t seed, const Problem& problem = test_problem()) {
+    return {problem, test_device(), shipped(), seed, 100, 1e-4};
+}
+
+}  // namespace
+
+TEST_CASE("the same seed proposes the same candidates, each once and ready to compile") {
+    Contest first = contest(5);
+    Contest again = contest(5);
+    Contest other = contest(6);
+    std::set<Config> configs;
+    int differing = 0;
+    for (int i = 0; i < 40; ++i) {
+        const auto candidate = first.next();
+        REQUIRE(candidate.has_value());
+        CHECK(candidate->config == again.next()->config);
+        differing += candidate->config == other.next()->config ? 0 : 1;
+        CHECK(candidate->problem == test_problem());
+        CHECK(candidate->tolerance == 1e-4);
+        CHECK_NOTHROW(check_plan(candidate->plan, test_problem(), test_device()));
+        configs.insert(candidate->config);
+    }
+    CHECK(configs.size() == 40);
+    CHECK(differing > 20);
+}
+
+TEST_CASE("what is reported is not proposed again, and steers the search") {
+    Contest contest_so_far = contest(5);
+    const auto first = contest_so_far.next();
+    Contest resumed = contest(5);
+    resumed.report(first->template_name, first->config, 1.0);
+    for (int i = 0; i < 60; ++i)
+        CHECK(resumed.next()->config != first->config);
+}
+
+TEST_CASE("the families of a contest carry the hash of their templates") {
+    const Contest entered = contest(1);
+    REQUIRE(!entered.families().empty());
+    CHECK(entered.template_hash_of("direct") == template_hash("direct.cu"));
+}
+
+TEST_CASE("a problem that no family takes is refused with each family's reason") {
+    Problem problem = test_problem();
+    problem.dtype = DataType::f16;
+    CHECK_THROWS_WITH(contest(1, problem), contains("direct needs dtype f32"));
+}
