@@ -34,6 +34,18 @@ public:
     virtual ~Module() = default;
 };
 
+/// Work recorded once, to be enqueued again as a whole: without the host's part between its launches.
+class Recording {
+public:
+    Recording() = default;
+    Recording(const Recording&) = delete;
+    Recording& operator=(const Recording&) = delete;
+    virtual ~Recording() = default;
+
+    /// Enqueues it on the default stream. Throws Error(device).
+    virtual void replay() = 0;
+};
+
 struct LaunchGeometry {
     std::array<std::int64_t, 3> grid{1, 1, 1};
     std::array<std::int64_t, 3> block{1, 1, 1};
@@ -78,6 +90,10 @@ public:
                         StreamHandle stream) = 0;
 
     virtual void synchronize() = 0;
+
+    /// Records what `work` enqueues on the stream that it is given, without running it. All that it uses outlives the
+    /// recording. Throws Error(device) where something in it cannot be recorded.
+    [[nodiscard]] virtual std::unique_ptr<Recording> record(const std::function<void(StreamHandle)>& work) = 0;
 
     /// Takes `count` samples: each runs `before` untimed, then times `work` by itself, all in stream order on the
     /// default stream. Milliseconds, from device events (the emulator: a steady clock).

@@ -52,14 +52,14 @@ void pack(const Launch& launch, const CallTensors& tensors, PackedArguments& pac
 
 }  // namespace
 
-void launch_plan(Device& device, Module& module, const LaunchPlan& plan, std::int64_t batch, const CallTensors& tensors,
-                 StreamHandle stream) {
+void launch_plan(Device& device, Module& module, const LaunchPlan& plan, std::int64_t batch,
+                 const CallTensors& tensors) {
     PackedArguments packed;
     packed.batch = static_cast<int>(batch);
     for (const Launch& launch : plan.launches) {
         pack(launch, tensors, packed);
         device.launch(module, launch.kernel, {grid_for(launch, batch), launch.block, launch.shared_bytes},
-                      packed.pointers.data(), stream);
+                      packed.pointers.data(), tensors.stream);
     }
 }
 

@@ -7,17 +7,18 @@
 
 namespace tconv {
 
-/// Addresses of one call, as a plan's arguments name them.
+/// Addresses of one call, as a plan's arguments name them, and where it is enqueued.
 struct CallTensors {
     DevicePointer input = 0;
     DevicePointer weight = 0;
     DevicePointer bias = 0;  ///< 0 without bias
     DevicePointer output = 0;
     DevicePointer workspace = 0;
+    StreamHandle stream = nullptr;
 };
 
-/// Enqueues all launches of a plan for `batch` entries on `stream`, in order. Throws Error(device).
-void launch_plan(Device& device, Module& module, const LaunchPlan& plan, std::int64_t batch, const CallTensors& tensors,
-                 StreamHandle stream = nullptr);
+/// Enqueues all launches of a plan for `batch` entries on `tensors.stream`, in order. Throws Error(device).
+void launch_plan(Device& device, Module& module, const LaunchPlan& plan, std::int64_t batch,
+                 const CallTensors& tensors);
 
 }  // namespace tconv

@@ -41,10 +41,10 @@ void Kernel::launch(const Tensors& tensors, void* stream) const {
                     fmt::format("workspace is null, and the kernel needs {} bytes", workspace_bytes()));
 
     const LoadedKernel& loaded = *impl_->loaded;
-    const CallTensors call{address(tensors.input), address(tensors.weight), address(tensors.bias),
-                           address(tensors.output), address(tensors.workspace)};
+    const CallTensors call{address(tensors.input),  address(tensors.weight),    address(tensors.bias),
+                           address(tensors.output), address(tensors.workspace), stream};
     const auto lock = loaded.device->lock();
-    launch_plan(loaded.device->device(), *loaded.module, loaded.plan, impl_->problem.batch, call, stream);
+    launch_plan(loaded.device->device(), *loaded.module, loaded.plan, impl_->problem.batch, call);
 }
 
 Rung Kernel::rung() const {

@@ -122,7 +122,9 @@ BenchRun measure(const BenchOptions& options, const std::string& command, bool& 
     for (std::size_t i = 0; i < cells.size() && !interrupt.interrupted(); ++i) {
         BenchResult result = session.measure(
             cells[i], [&](const std::string& stage) { stages.show(i, cells[i], stage); }, interrupt.token());
-        if (!interrupt.interrupted()) run.results.push_back(std::move(result));
+        if (interrupt.interrupted()) break;
+        run.results.push_back(std::move(result));
+        if (options.json) write_run(run, *options.json);  // what is measured outlives whatever comes
     }
     stages.end();
     interrupted = interrupt.interrupted();

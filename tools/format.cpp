@@ -60,6 +60,7 @@ std::string format_bytes(double bytes) {
 
 std::string format_factor(double factor) {
     if (factor >= 100) return fmt::format("{:.0f}x", factor);
+    if (factor < 0.1) return fmt::format("{:.2g}x", factor);
     return factor >= 10 ? fmt::format("{:.1f}x", factor) : fmt::format("{:.2f}x", factor);
 }
 

@@ -22,7 +22,7 @@ namespace tconv {
 /// Bytes in the largest binary unit that keeps them at 1 or more: "227 KiB", "139.8 GiB".
 [[nodiscard]] std::string format_bytes(double bytes);
 
-/// A factor: "12.3x", "1.02x", "340x".
+/// A factor: "12.3x", "1.02x", "340x", "0.0013x".
 [[nodiscard]] std::string format_factor(double factor);
 
 /// Columns that UTF-8 text takes on a terminal, each code point one column.

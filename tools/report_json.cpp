@@ -107,6 +107,8 @@ Json result_json(const TuneResult& r) {
         {"ceilings",
          {{"copy_bytes_per_second", r.ceilings.copy_bytes_per_second},
           {"fma_flops_per_second", r.ceilings.fma_flops_per_second},
+          {"tf32_flops_per_second", r.ceilings.tf32_flops_per_second},
+          {"bf16_flops_per_second", r.ceilings.bf16_flops_per_second},
           {"empty_launch_milliseconds", r.ceilings.empty_launch_milliseconds}}},
         {"trials_measured", r.trials_measured},
         {"trials_reused", r.trials_reused},

@@ -14,7 +14,7 @@ struct Runnable {
     std::int64_t workspace_bytes = 0;  ///< what `CallTensors::workspace` must hold
     /// Two runs on the same tensors give the same bits. Where not, the repeat is not compared.
     bool deterministic = true;
-    /// Enqueues one call on the default stream. Throws Error(device).
+    /// Enqueues one call on the stream of the tensors. Throws Error(device).
     std::function<void(const CallTensors&)> launch;
 };
 

@@ -84,8 +84,8 @@ Validator::DataSet& Validator::prepared(std::size_t index) {
 }
 
 CallTensors Validator::tensors_of(const DataSet& set, const GuardedBuffer& output) const {
-    return {set.input->address(), set.weight->address(), problem_.bias ? set.bias->address() : 0, output.address(),
-            workspace_->address()};
+    return {set.input->address(), set.weight->address(), problem_.bias ? set.bias->address() : 0,
+            output.address(),     workspace_->address(), nullptr};
 }
 
 CallTensors Validator::timing_tensors(std::int64_t workspace_bytes) {
@@ -115,8 +115,8 @@ void Validator::validate(const Runnable& runnable, double tolerance, Outcome& ou
         if (!milliseconds) return;
         if (slow()) {
             outcome.kind = OutcomeKind::too_slow;
-            outcome.reason = fmt::format("it took {:.4g} ms, and {:.4g} ms is too long beside the best",
-                                         *milliseconds, slow_milliseconds);
+            outcome.reason = fmt::format("it took {:.4g} ms, and {:.4g} ms is too long beside the best", *milliseconds,
+                                         slow_milliseconds);
             outcome.timing = summarise({*milliseconds});
             outcome.timing.dropped_early = true;
             return;

@@ -44,6 +44,14 @@ const std::vector<std::shared_ptr<void>>& Session::handles_for(std::size_t plans
     return handles_;
 }
 
+void* Session::handle_on(StreamHandle stream) {
+    if (stream != stream_) {
+        library.set_stream(handle(), stream);
+        stream_ = stream;
+    }
+    return handle();
+}
+
 std::string name_of(const Variant& variant, const Problem& problem) {
     std::string name(to_string(variant.tensors));
     if (variant.weight != variant.tensors) name += variant.weight == Layout::nchw ? ", weight kcrs" : ", weight krsc";
@@ -71,26 +79,26 @@ Call::Relaid Call::place(std::int64_t batch, std::int64_t channels, std::int64_t
     return tensor;
 }
 
-DevicePointer Call::lay_out(const Relaid& tensor, Layout wanted, DevicePointer source, DevicePointer workspace) {
+DevicePointer Call::lay_out(const Relaid& tensor, Layout wanted, DevicePointer source, const CallTensors& tensors) {
     if (!tensor.needed) return source;
-    const DevicePointer target = workspace + static_cast<DevicePointer>(tensor.offset);
+    const DevicePointer target = tensors.workspace + static_cast<DevicePointer>(tensor.offset);
     const bool to_last = wanted == Layout::nhwc;
     session_->kernels.transpose(problem_.dtype, source, target, tensor.batch,
                                 to_last ? tensor.channels : tensor.positions,
-                                to_last ? tensor.positions : tensor.channels);
+                                to_last ? tensor.positions : tensor.channels, tensors.stream);
     return target;
 }
 
 void Call::run(const CallTensors& tensors) {
     PlanTensors seen;
-    seen.input = lay_out(input_, variant_.tensors, tensors.input, tensors.workspace);
-    seen.weight = lay_out(weight_, variant_.weight, tensors.weight, tensors.workspace);
+    seen.input = lay_out(input_, variant_.tensors, tensors.input, tensors);
+    seen.weight = lay_out(weight_, variant_.weight, tensors.weight, tensors);
     seen.bias = variant_.fused_bias ? tensors.bias : 0;
     seen.output = output_.needed ? tensors.workspace + static_cast<DevicePointer>(output_.offset) : tensors.output;
     seen.workspace = tensors.workspace;
     {
         const Context::Current current(session_->context);
-        plan_.execute(session_->handle(), seen);
+        plan_.execute(session_->handle_on(tensors.stream), seen);
     }
     finish_output(tensors, seen.output);
 }
@@ -100,11 +108,12 @@ void Call::finish_output(const CallTensors& tensors, DevicePointer computed) {
         const bool from_last = variant_.tensors == Layout::nhwc;
         session_->kernels.transpose(problem_.dtype, computed, tensors.output, output_.batch,
                                     from_last ? output_.positions : output_.channels,
-                                    from_last ? output_.channels : output_.positions);
+                                    from_last ? output_.channels : output_.positions, tensors.stream);
     }
     if (!problem_.bias || variant_.fused_bias) return;
     session_->kernels.add_bias(problem_.dtype, tensors.output, tensors.bias, output_elements(problem_),
-                               problem_.out_channels, problem_.layout == Layout::nchw ? output_.positions : 1);
+                               problem_.out_channels, problem_.layout == Layout::nchw ? output_.positions : 1,
+                               tensors.stream);
 }
 
 }  // namespace tconv::cudnn

@@ -22,8 +22,9 @@ public:
     Session& operator=(const Session&) = delete;
     ~Session();
 
-    /// The handle that plans run with.
+    /// The handle that plans are made with, and run with on `stream`. Throws Error(device).
     [[nodiscard]] void* handle() const { return handles_.front().get(); }
+    [[nodiscard]] void* handle_on(StreamHandle stream);
     /// Handles for as many threads as make `plans` plans: at most one a processor. Throws Error(unavailable).
     [[nodiscard]] const std::vector<std::shared_ptr<void>>& handles_for(std::size_t plans);
 
@@ -33,6 +34,7 @@ public:
 
 private:
     std::vector<std::shared_ptr<void>> handles_;
+    StreamHandle stream_ = nullptr;  // of the first handle
 };
 
 /// One way of laying out what the library sees.
@@ -55,7 +57,7 @@ public:
     /// The plan's workspace and behind it the tensors laid out anew.
     [[nodiscard]] std::int64_t workspace_bytes() const { return workspace_bytes_; }
 
-    /// Enqueues everything on the default stream. Throws Error(device).
+    /// Enqueues everything on the stream of the tensors. Throws Error(device).
     void run(const CallTensors& tensors);
 
 private:
@@ -68,7 +70,7 @@ private:
 
     [[nodiscard]] Relaid place(std::int64_t batch, std::int64_t channels, std::int64_t positions, bool differs);
     [[nodiscard]] DevicePointer lay_out(const Relaid& tensor, Layout wanted, DevicePointer source,
-                                        DevicePointer workspace);
+                                        const CallTensors& tensors);
     void finish_output(const CallTensors& tensors, DevicePointer computed);
 
     std::shared_ptr<Session> session_;

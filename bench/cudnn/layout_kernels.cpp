@@ -18,16 +18,16 @@ LayoutKernels::LayoutKernels(Device& device, Builder& builder)
 }
 
 void LayoutKernels::transpose(DataType type, DevicePointer source, DevicePointer target, std::int64_t batch,
-                              std::int64_t rows, std::int64_t columns) {
+                              std::int64_t rows, std::int64_t columns, StreamHandle stream) {
     std::array<void*, 5> arguments{&source, &target, &batch, &rows, &columns};
     device_.launch(*module_, fmt::format("tconv_transpose_{}", size_in_bytes(type)), geometry_, arguments.data(),
-                   nullptr);
+                   stream);
 }
 
 void LayoutKernels::add_bias(DataType type, DevicePointer data, DevicePointer bias, std::int64_t count,
-                             std::int64_t channels, std::int64_t repeat) {
+                             std::int64_t channels, std::int64_t repeat, StreamHandle stream) {
     std::array<void*, 5> arguments{&data, &bias, &count, &channels, &repeat};
-    device_.launch(*module_, fmt::format("tconv_add_bias_{}", to_string(type)), geometry_, arguments.data(), nullptr);
+    device_.launch(*module_, fmt::format("tconv_add_bias_{}", to_string(type)), geometry_, arguments.data(), stream);
 }
 
 }  // namespace tconv::cudnn

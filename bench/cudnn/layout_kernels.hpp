@@ -9,7 +9,7 @@
 
 namespace tconv::cudnn {
 
-/// The kernels of layout.cu on one device, which outlives the object. Work goes to the default stream; functions throw
+/// The kernels of layout.cu on one device, which outlives the object. Functions enqueue on `stream` and throw
 /// Error(device).
 class LayoutKernels {
 public:
@@ -18,12 +18,12 @@ public:
 
     /// Each of `batch` matrices of rows x columns, into memory that does not overlap.
     void transpose(DataType type, DevicePointer source, DevicePointer target, std::int64_t batch, std::int64_t rows,
-                   std::int64_t columns);
+                   std::int64_t columns, StreamHandle stream);
 
     /// Adds bias[i / repeat % channels] to element i of `count`: `repeat` is the number of positions in nchw, 1 in
     /// nhwc.
     void add_bias(DataType type, DevicePointer data, DevicePointer bias, std::int64_t count, std::int64_t channels,
-                  std::int64_t repeat);
+                  std::int64_t repeat, StreamHandle stream);
 
 private:
     Device& device_;

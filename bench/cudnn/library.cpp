@@ -64,6 +64,7 @@ struct Library::Calls {
     TCONV_CUDNN_CALL(last_error, cudnnGetLastErrorString);
     TCONV_CUDNN_CALL(create, cudnnCreate);
     TCONV_CUDNN_CALL(destroy, cudnnDestroy);
+    TCONV_CUDNN_CALL(set_stream, cudnnSetStream);
     TCONV_CUDNN_CALL(create_descriptor, cudnnBackendCreateDescriptor);
     TCONV_CUDNN_CALL(destroy_descriptor, cudnnBackendDestroyDescriptor);
     TCONV_CUDNN_CALL(finalize, cudnnBackendFinalize);
@@ -107,6 +108,11 @@ std::shared_ptr<void> Library::create_handle() const {
                     fmt::format("cuDNN does not start: cudnnCreate: {}.", calls_->text(result)));
     }
     return {handle, [calls = calls_](void* pointer) { calls->destroy(static_cast<cudnnHandle_t>(pointer)); }};
+}
+
+void Library::set_stream(void* handle, void* stream) const {
+    check(calls_->set_stream(static_cast<cudnnHandle_t>(handle), static_cast<cudaStream_t>(stream)), "cudnnSetStream",
+          "stream");
 }
 
 void* Library::create_descriptor(int type, const char* subject) const {

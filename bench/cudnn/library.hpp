@@ -21,6 +21,9 @@ public:
     /// A handle on the CUDA context that is current. Throws Error(unavailable).
     [[nodiscard]] std::shared_ptr<void> create_handle() const;
 
+    /// Where the handle's executions are enqueued from now on; null is the default stream.
+    void set_stream(void* handle, void* stream) const;
+
     [[nodiscard]] void* create_descriptor(int type, const char* subject) const;
     void destroy_descriptor(void* descriptor) const noexcept;
     void finalize(void* descriptor, const char* subject) const;

@@ -11,6 +11,7 @@
 #include "core/error.hpp"
 #include "device/driver/driver_library.hpp"
 #include "device/driver/image.hpp"
+#include "device/driver/recording.hpp"
 
 namespace tconv::cuda {
 namespace {
@@ -219,6 +220,11 @@ public:
     void synchronize() override {
         const Current current(*context_);
         check(calls().synchronize(), "cuCtxSynchronize");
+    }
+
+    std::unique_ptr<Recording> record(const std::function<void(StreamHandle)>& work) override {
+        const Current current(*context_);
+        return record_graph(work, context_);
     }
 
     std::vector<double> time(int count, const std::function<void()>& before,

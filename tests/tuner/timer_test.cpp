@@ -25,6 +25,7 @@ public:
     void fill(DevicePointer, unsigned char, std::size_t) override { order.emplace_back("flush"); }
     void launch(Module&, const std::string&, const LaunchGeometry&, void**, StreamHandle) override {}
     void synchronize() override {}
+    std::unique_ptr<Recording> record(const std::function<void(StreamHandle)>&) override { return nullptr; }
     [[nodiscard]] std::vector<double> time(int count, const std::function<void()>& before,
                                            const std::function<void()>& work) override {
         std::vector<double> samples;

@@ -236,6 +236,9 @@ cudnnStatus_t cudnnDestroy(cudnnHandle_t) {
     return CUDNN_STATUS_SUCCESS;
 }
 
+cudnnStatus_t cudnnSetStream(cudnnHandle_t, cudaStream_t) {
+    return CUDNN_STATUS_SUCCESS;
+}
 cudnnStatus_t cudnnBackendCreateDescriptor(cudnnBackendDescriptorType_t type, cudnnBackendDescriptor_t* descriptor) {
     const std::lock_guard lock(mutex);
     ++live_descriptors;

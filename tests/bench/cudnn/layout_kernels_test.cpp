@@ -26,7 +26,7 @@ void check_transpose(DataType type, std::int64_t batch, std::int64_t rows, std::
     std::iota(values.begin(), values.end(), Element{1});
     const test::OnDevice<Element> source(*test::emulated().device, values);
     const test::OnDevice<Element> target(*test::emulated().device, std::vector<Element>(values.size(), 0));
-    kernels().transpose(type, source.address(), target.address(), batch, rows, columns);
+    kernels().transpose(type, source.address(), target.address(), batch, rows, columns, nullptr);
     test::emulated().device->synchronize();
     std::vector<Element> expected(values.size());
     for (std::int64_t b = 0; b < batch; ++b) {
@@ -83,7 +83,7 @@ void check_bias(DataType type, std::uint64_t seed, std::int64_t count, std::int6
     const test::OnDevice<Element> on_device(*test::emulated().device, data);
     const test::OnDevice<Element> bias_on_device(*test::emulated().device, bias);
     kernels().add_bias(type, on_device.address() + shift * sizeof(Element), bias_on_device.address(), count, channels,
-                       repeat);
+                       repeat, nullptr);
     test::emulated().device->synchronize();
     const std::vector<Element> result = on_device.read();
     std::int64_t wrong = 0;
@@ -104,7 +104,7 @@ void check_bias(DataType type, std::uint64_t seed, std::int64_t count, std::int6
 std::uint16_t sum_of(DataType type, std::uint16_t a, std::uint16_t b) {
     const test::OnDevice<std::uint16_t> data(*test::emulated().device, {a});
     const test::OnDevice<std::uint16_t> bias(*test::emulated().device, {b});
-    kernels().add_bias(type, data.address(), bias.address(), 1, 1, 1);
+    kernels().add_bias(type, data.address(), bias.address(), 1, 1, 1, nullptr);
     test::emulated().device->synchronize();
     return data.read().front();
 }

@@ -48,12 +48,12 @@ Gpu open_gpu() {
     return gpu;
 }
 
-void launch_add(const Gpu& gpu, DevicePointer data, int value, int count) {
+void launch_add(const Gpu& gpu, DevicePointer data, int value, int count, StreamHandle stream = nullptr) {
     LaunchGeometry geometry;
     geometry.grid = {(count + 255) / 256, 1, 1};
     geometry.block = {256, 1, 1};
     void* arguments[] = {&data, &value, &count};
-    gpu.device->launch(*gpu.module, "add", geometry, arguments, nullptr);
+    gpu.device->launch(*gpu.module, "add", geometry, arguments, stream);
 }
 
 }  // namespace
@@ -70,6 +70,46 @@ TEST_CASE("a kernel runs on what was copied") {
     gpu.device->fill(data, 0xff, count * sizeof(int));
     gpu.device->copy_to_host(host.data(), data, count * sizeof(int));
     CHECK(host == std::vector<int>(count, -1));
+    gpu.device->release(data);
+}
+
+TEST_CASE("recorded work runs at each replay and not before, in order with the default stream") {
+    const Gpu gpu = open_gpu();
+    const int count = 1000;
+    const DevicePointer data = gpu.device->allocate(count * sizeof(int));
+    gpu.device->fill(data, 0, count * sizeof(int));
+    const auto recording = gpu.device->record([&](StreamHandle stream) {
+        launch_add(gpu, data, 3, count, stream);
+        launch_add(gpu, data, 4, count, stream);
+    });
+    std::vector<int> host(count);
+    gpu.device->copy_to_host(host.data(), data, count * sizeof(int));
+    CHECK(host == std::vector<int>(count, 0));
+    recording->replay();
+    launch_add(gpu, data, 100, count);
+    recording->replay();
+    gpu.device->copy_to_host(host.data(), data, count * sizeof(int));
+    CHECK(host == std::vector<int>(count, 114));
+    gpu.device->release(data);
+}
+
+TEST_CASE("work that cannot be recorded is an error, and the device goes on") {
+    const Gpu gpu = open_gpu();
+    const auto fails = [](StreamHandle) { throw Error(ErrorKind::device, "not this one"); };
+    CHECK_THROWS_WITH(gpu.device->record(fails), contains("not this one"));
+    const auto waits = [&](StreamHandle stream) {
+        const DevicePointer data = gpu.device->allocate(4);
+        launch_add(gpu, data, 1, 1, stream);
+        gpu.device->synchronize();  // forbidden while a stream is captured
+    };
+    CHECK_THROWS_AS(gpu.device->record(waits), Error);
+    const DevicePointer data = gpu.device->allocate(sizeof(int));
+    const int five = 5;
+    gpu.device->copy_to_device(data, &five, sizeof five);
+    launch_add(gpu, data, 37, 1);
+    int host = 0;
+    gpu.device->copy_to_host(&host, data, sizeof host);
+    CHECK(host == 42);
     gpu.device->release(data);
 }
 

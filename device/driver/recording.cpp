@@ -1,0 +1,97 @@
+#include "device/driver/recording.hpp"
+
+#include <cuda.h>
+
+#include <utility>
+
+#include "device/driver/driver_library.hpp"
+
+namespace tconv::cuda {
+namespace {
+
+struct Calls {
+    template <class Function>
+    using Pointer = Function*;
+
+#define TCONV_DRIVER_CALL(member, type, name) Pointer<decltype(type)> member = driver_function<decltype(type)>(name)
+    TCONV_DRIVER_CALL(stream_create, cuStreamCreate, "cuStreamCreate");
+    TCONV_DRIVER_CALL(stream_destroy, cuStreamDestroy, "cuStreamDestroy_v2");
+    TCONV_DRIVER_CALL(begin, cuStreamBeginCapture, "cuStreamBeginCapture_v2");
+    TCONV_DRIVER_CALL(end, cuStreamEndCapture, "cuStreamEndCapture");
+    TCONV_DRIVER_CALL(instantiate, cuGraphInstantiateWithFlags, "cuGraphInstantiateWithFlags");
+    TCONV_DRIVER_CALL(launch, cuGraphLaunch, "cuGraphLaunch");
+    TCONV_DRIVER_CALL(destroy_graph, cuGraphDestroy, "cuGraphDestroy");
+    TCONV_DRIVER_CALL(destroy_instance, cuGraphExecDestroy, "cuGraphExecDestroy");
+#undef TCONV_DRIVER_CALL
+};
+
+const Calls& calls() {
+    static const Calls table;
+    return table;
+}
+
+/// A stream of its own: the default one cannot be captured.
+class Stream {
+public:
+    Stream() { check(calls().stream_create(&handle_, CU_STREAM_NON_BLOCKING), "cuStreamCreate"); }
+    Stream(const Stream&) = delete;
+    Stream& operator=(const Stream&) = delete;
+    ~Stream() { calls().stream_destroy(handle_); }
+    [[nodiscard]] CUstream handle() const { return handle_; }
+
+private:
+    CUstream handle_ = nullptr;
+};
+
+class Graph {
+public:
+    explicit Graph(CUgraph handle) : handle_(handle) {}
+    Graph(const Graph&) = delete;
+    Graph& operator=(const Graph&) = delete;
+    ~Graph() {
+        if (handle_ != nullptr) calls().destroy_graph(handle_);
+    }
+    [[nodiscard]] CUgraph handle() const { return handle_; }
+
+private:
+    CUgraph handle_;
+};
+
+class GraphRecording final : public Recording {
+public:
+    GraphRecording(CUgraphExec instance, std::shared_ptr<const void> context)
+        : context_(std::move(context)), instance_(instance) {}
+    ~GraphRecording() override { calls().destroy_instance(instance_); }
+    void replay() override { check(calls().launch(instance_, nullptr), "cuGraphLaunch"); }
+
+private:
+    std::shared_ptr<const void> context_;
+    CUgraphExec instance_;
+};
+
+CUgraph capture(const std::function<void(StreamHandle)>& work) {
+    const Stream stream;
+    check(calls().begin(stream.handle(), CU_STREAM_CAPTURE_MODE_THREAD_LOCAL), "cuStreamBeginCapture");
+    CUgraph graph = nullptr;
+    try {
+        work(stream.handle());
+    } catch (...) {
+        // The capture is ended in any case, so that the thread can go on.
+        if (calls().end(stream.handle(), &graph) == CUDA_SUCCESS && graph != nullptr) calls().destroy_graph(graph);
+        throw;
+    }
+    check(calls().end(stream.handle(), &graph), "cuStreamEndCapture");
+    return graph;
+}
+
+}  // namespace
+
+std::unique_ptr<Recording> record_graph(const std::function<void(StreamHandle)>& work,
+                                        std::shared_ptr<const void> context) {
+    const Graph graph(capture(work));
+    CUgraphExec instance = nullptr;
+    check(calls().instantiate(&instance, graph.handle(), 0), "cuGraphInstantiateWithFlags");
+    return std::make_unique<GraphRecording>(instance, std::move(context));
+}
+
+}  // namespace tconv::cuda
