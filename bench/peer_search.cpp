@@ -17,11 +17,12 @@ public:
     PeerSearch(Mode mode, Validator& validator, Timer& timer, const std::stop_token& stop)
         : mode_(mode), validator_(validator), timer_(timer), stop_(stop) {}
 
-    void look_at(Cudnn& peer, CudnnLayout layout) {
+    void look_at(const Peer& peer, CudnnLayout layout) {
         CudnnRequest request;
         request.math = mode_ == Mode::tf32 ? CudnnMath::tf32 : CudnnMath::strict;
         request.layout = layout;
-        const auto offers = peer.offers(validator_.problem(), request);
+        request.workspace_limit = peer.workspace_limit;
+        const auto offers = peer.library->offers(validator_.problem(), request);
         result_.offered += static_cast<std::int64_t>(offers->size());
         // Building and timing by turns: neither may disturb the other.
         for (std::size_t first = 0; first < offers->size() && !stop_.stop_requested(); first += k_built_at_once) {
@@ -96,7 +97,7 @@ private:
 
 }  // namespace
 
-PeerFinalists search_peer(Cudnn& peer, Mode mode, Validator& validator, Timer& timer, std::size_t count,
+PeerFinalists search_peer(const Peer& peer, Mode mode, Validator& validator, Timer& timer, std::size_t count,
                           const std::stop_token& stop) {
     PeerSearch search(mode, validator, timer, stop);
     for (const CudnnLayout layout : {CudnnLayout::same, CudnnLayout::other}) {

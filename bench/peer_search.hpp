@@ -13,6 +13,13 @@
 
 namespace tconv {
 
+/// The library that tconv is compared with.
+struct Peer {
+    Cudnn* library = nullptr;
+    std::string reason;                                    ///< why there is none, one sentence
+    std::int64_t workspace_limit = std::int64_t{1} << 30;  ///< bytes that one of its plans may ask for
+};
+
 /// The peer's fastest right ways of computing a problem.
 struct PeerFinalists {
     struct Finalist {
@@ -26,10 +33,10 @@ struct PeerFinalists {
     std::string reason;       ///< why there is none, one sentence
 };
 
-/// Builds and times everything that the peer offers for the validator's problem, in its own layout and in the other one
-/// with transpositions, and validates the fastest until `count` of them are right. Stops early, with what it has, when
-/// asked to.
-[[nodiscard]] PeerFinalists search_peer(Cudnn& peer, Mode mode, Validator& validator, Timer& timer, std::size_t count,
-                                        const std::stop_token& stop);
+/// Builds and times everything that the peer's library offers for the validator's problem, in its own layout and in the
+/// other one with transpositions, and validates the fastest until `count` of them are right. Stops early, with what it
+/// has, when asked to.
+[[nodiscard]] PeerFinalists search_peer(const Peer& peer, Mode mode, Validator& validator, Timer& timer,
+                                        std::size_t count, const std::stop_token& stop);
 
 }  // namespace tconv

@@ -18,6 +18,7 @@ namespace {
 constexpr std::size_t k_peer_finalists = 3;
 constexpr double k_seconds_in_turn = 1.5;
 constexpr int k_least_rounds = 7;
+constexpr int k_least_slow_rounds = 3;  // where a single round takes the time of all
 constexpr int k_most_rounds = 40;
 constexpr double k_flush_seconds = 1.5e-4;  // what a round costs beside the kernels, a contestant
 constexpr double k_copy_drift = 0.05;       // the copy against the run's ceiling: beyond, something was amiss
@@ -46,10 +47,9 @@ struct BenchSession::Sides {
     PeerFinalists peer;
 };
 
-BenchSession::BenchSession(const KernelSource& source, Cudnn* peer, std::string peer_reason, const GpuMonitor* monitor)
+BenchSession::BenchSession(const KernelSource& source, Peer peer, const GpuMonitor* monitor)
     : source_(source),
-      peer_(peer),
-      peer_reason_(std::move(peer_reason)),
+      peer_(std::move(peer)),
       monitor_(monitor),
       kernels_(source.laboratory.device(), source.laboratory.builder()) {}
 
@@ -63,7 +63,7 @@ BenchResult BenchSession::measure(const BenchCell& cell, const std::function<voi
     result.problem = cell.problem;
     result.mode = cell.mode;
     result.tolerance = tolerance_of(cell.mode);
-    result.peer_reason = peer_reason_;
+    result.peer_reason = peer_.reason;
     if (const std::string refusal = run_refusal(cell.problem, source_.laboratory.device().info()); !refusal.empty()) {
         result.ours_reason = refusal;
         return result;
@@ -114,9 +114,9 @@ void BenchSession::find_ours(const BenchCell& cell, const std::stop_token& stop,
 }
 
 void BenchSession::find_peer(const BenchCell& cell, const std::stop_token& stop, BenchResult& result, Sides& sides) {
-    if (peer_ == nullptr) return;
+    if (peer_.library == nullptr) return;
     prepare(cell.problem);
-    sides.peer = search_peer(*peer_, cell.mode, *validator_, source_.laboratory.timer(), k_peer_finalists, stop);
+    sides.peer = search_peer(peer_, cell.mode, *validator_, source_.laboratory.timer(), k_peer_finalists, stop);
     result.peer_reason = sides.peer.reason;
 }
 
@@ -140,8 +140,9 @@ void BenchSession::interleave(Sides& sides, BenchResult& result) {
     double round_seconds = k_flush_seconds * static_cast<double>(works.size());
     for (const Timing& timing : timer.interleave(works, 1))
         round_seconds += timing.median / 1000;
+    const int least = round_seconds > k_seconds_in_turn / 2 ? k_least_slow_rounds : k_least_rounds;
     const int rounds =
-        std::clamp(static_cast<int>(std::min(k_seconds_in_turn / round_seconds, 1e6)), k_least_rounds, k_most_rounds);
+        std::clamp(static_cast<int>(std::min(k_seconds_in_turn / round_seconds, 1e6)), least, k_most_rounds);
     result.before = conditions();
     std::vector<Timing> timings = timer.interleave(works, rounds);
     result.after = conditions();

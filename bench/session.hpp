@@ -29,8 +29,8 @@ struct BenchCell {
 /// bandwidth, in turn, on the same tensors. Inputs and reference results stay for the next cell of the same problem.
 class BenchSession {
 public:
-    /// `peer` (with `peer_reason` where it is null) and `monitor` may be null; all outlive the object.
-    BenchSession(const KernelSource& source, Cudnn* peer, std::string peer_reason, const GpuMonitor* monitor);
+    /// The peer's library and `monitor` may be null; all outlive the object.
+    BenchSession(const KernelSource& source, Peer peer, const GpuMonitor* monitor);
     BenchSession(const BenchSession&) = delete;
     BenchSession& operator=(const BenchSession&) = delete;
     ~BenchSession();
@@ -53,8 +53,7 @@ private:
     void copy_once();
 
     KernelSource source_;
-    Cudnn* peer_;
-    std::string peer_reason_;
+    Peer peer_;
     const GpuMonitor* monitor_;
     CeilingKernels kernels_;
     std::unique_ptr<DeviceMemory> copy_source_, copy_target_;

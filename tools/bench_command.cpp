@@ -28,18 +28,20 @@
 namespace tconv {
 namespace {
 
+constexpr std::int64_t k_most_workspace_mebibytes = std::int64_t{1} << 20;
+
 std::string now_utc() {
     return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}",
                        fmt::gmtime(std::chrono::system_clock::to_time_t(std::chrono::system_clock::now())));
 }
 
 /// The peer, or why there is none.
-struct Peer {
+struct OpenedPeer {
     std::unique_ptr<Cudnn> library;
     std::string reason;
 };
 
-Peer open_peer(const BenchOptions& options, Laboratory& laboratory) {
+OpenedPeer open_peer(const BenchOptions& options, Laboratory& laboratory) {
     if (options.cudnn == "none") return {nullptr, "left out with --cudnn none"};
     if (laboratory.device().info().kind == DeviceKind::emulator) return {nullptr, "cuDNN needs a GPU"};
     try {
@@ -50,7 +52,7 @@ Peer open_peer(const BenchOptions& options, Laboratory& laboratory) {
     }
 }
 
-BenchRun facts_of(const DeviceInfo& device, Laboratory& laboratory, const Peer& peer, const GpuMonitor* monitor,
+BenchRun facts_of(const DeviceInfo& device, Laboratory& laboratory, const OpenedPeer& peer, const GpuMonitor* monitor,
                   std::uint64_t seed, const std::string& command) {
     BenchRun run;
     run.tconv_version = TCONV_VERSION;
@@ -100,13 +102,15 @@ BenchRun measure(const BenchOptions& options, const std::string& command, bool& 
     const std::vector<BenchCell> cells = make_cells(options);
     const std::uint64_t seed = parse_seed("--seed", options.seed);
     const double tune_seconds = options.tune_time == "0" ? 0 : parse_duration("--tune-time", options.tune_time);
+    const std::int64_t workspace_limit =
+        parse_integer("--cudnn-workspace", options.cudnn_workspace, 0, k_most_workspace_mebibytes) << 20;
     const DeviceChoice choice = choose_device(options.device);
     Database database(options.database.empty() ? default_database_path() : std::filesystem::path(options.database),
                       OpenMode::read_write);
     const OpenedDevice opened = open_device(choice);
     const std::vector<SearchSpace> spaces = load_search_spaces();
     Laboratory laboratory(*opened.device, *opened.compiler);
-    const Peer peer = open_peer(options, laboratory);
+    const OpenedPeer peer = open_peer(options, laboratory);
     std::optional<GpuMonitor> monitor;
     if (!choice.emulator) monitor.emplace(pci_bus_id(choice.ordinal));
     const GpuMonitor* watch = monitor ? &*monitor : nullptr;
@@ -116,7 +120,7 @@ BenchRun measure(const BenchOptions& options, const std::string& command, bool& 
     run.ceilings = laboratory.ceilings();
     database.store_ceilings(opened.device->info(), run.ceilings);
     const KernelSource source{laboratory, *opened.compiler, &database, spaces, seed, tune_seconds};
-    BenchSession session(source, peer.library.get(), peer.reason, watch);
+    BenchSession session(source, {peer.library.get(), peer.reason, workspace_limit}, watch);
     const InterruptWatch interrupt;
     Stages stages(cells.size());
     for (std::size_t i = 0; i < cells.size() && !interrupt.interrupted(); ++i) {

@@ -45,6 +45,8 @@ void add_bench_options(CLI::App& command, BenchOptions& options) {
         "Where to run; auto: the first CUDA device, else the emulator (default auto)");
     add("Measuring", "--cudnn", options.cudnn, "PATH|none",
         "cuDNN's library or its folder (default: TCONV_CUDNN, else the loader's libcudnn.so.9)");
+    add("Measuring", "--cudnn-workspace", options.cudnn_workspace, "MIB",
+        "Workspace in MiB that cuDNN's engines may ask for (default 1024)");
     add("Measuring", "--tune-time", options.tune_time, "TIME",
         "Time to tune a problem that has no winner yet; 0: none is tuned (default 10s)");
     add("Measuring", "--seed", options.seed, "S", "Seed of the inputs and of tuning (default 1)");

@@ -15,7 +15,8 @@ struct BenchOptions {
     std::string modes = "fp32";
     std::string layouts = "nchw";
     std::string device = "auto";
-    std::string cudnn;  ///< path of the library; "none": leave the peer out
+    std::string cudnn;                     ///< path of the library; "none": leave the peer out
+    std::string cudnn_workspace = "1024";  ///< MiB that one of its plans may ask for
     std::string tune_time = "10s";
     std::string seed = "1";
     std::string database;

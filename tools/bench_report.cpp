@@ -175,10 +175,11 @@ std::string ceilings_line(const Ceilings& c) {
 
 std::string head(const BenchRun& run) {
     std::string text = fmt::format("{}; {}\n", one_line(run.device_key), one_line(run.started));
-    text += fmt::format("tconv {}, {}, driver {}{}, cuDNN {}\n", run.tconv_version, one_line(run.compiler_version),
-                        one_line(run.driver_version),
-                        run.driver_package.empty() ? "" : fmt::format(" ({})", one_line(run.driver_package)),
-                        run.peer_version.empty() ? fmt::format("none: {}", one_line(run.peer_reason)) : one_line(run.peer_version));
+    text += fmt::format(
+        "tconv {}, {}, driver {}{}, cuDNN {}\n", run.tconv_version, one_line(run.compiler_version),
+        one_line(run.driver_version),
+        run.driver_package.empty() ? "" : fmt::format(" ({})", one_line(run.driver_package)),
+        run.peer_version.empty() ? fmt::format("none: {}", one_line(run.peer_reason)) : one_line(run.peer_version));
     if (run.emulated) return text + "times of the emulation: no GPU figures\n";
     return text + "ceilings: " + ceilings_line(run.ceilings) + "\n";
 }

@@ -19,7 +19,7 @@ struct Emulation {
         : source{laboratory, *emulated.compiler, &database, spaces, 1, tune_seconds} {}
 
     BenchResult measure(const Problem& problem, Mode mode = Mode::fp32) {
-        BenchSession session(source, nullptr, "no peer here", nullptr);
+        BenchSession session(source, {nullptr, "no peer here"}, nullptr);
         return session.measure({"layer", "group", problem, mode}, [](const std::string&) {}, {});
     }
 
