@@ -36,7 +36,7 @@ struct PeerFinalists {
 /// Builds and times everything that the peer's library offers for the validator's problem, in its own layout and in the
 /// other one with transpositions, and validates the fastest until `count` of them are right. Stops early, with what it
 /// has, when asked to.
-[[nodiscard]] PeerFinalists search_peer(const Peer& peer, Mode mode, Validator& validator, Timer& timer,
+[[nodiscard]] PeerFinalists search_peer(const Peer& peer, Mode mode, Device& device, Validator& validator, Timer& timer,
                                         std::size_t count, const std::stop_token& stop);
 
 }  // namespace tconv

@@ -116,7 +116,8 @@ void BenchSession::find_ours(const BenchCell& cell, const std::stop_token& stop,
 void BenchSession::find_peer(const BenchCell& cell, const std::stop_token& stop, BenchResult& result, Sides& sides) {
     if (peer_.library == nullptr) return;
     prepare(cell.problem);
-    sides.peer = search_peer(peer_, cell.mode, *validator_, source_.laboratory.timer(), k_peer_finalists, stop);
+    sides.peer = search_peer(peer_, cell.mode, source_.laboratory.device(), *validator_, source_.laboratory.timer(),
+                             k_peer_finalists, stop);
     result.peer_reason = sides.peer.reason;
 }
 
@@ -128,9 +129,9 @@ void BenchSession::interleave(Sides& sides, BenchResult& result) {
     const CallTensors tensors = validator_->timing_tensors(workspace_bytes);
 
     std::vector<std::function<void()>> works;
-    if (sides.ours) works.push_back(replayed(*sides.ours, tensors));
+    if (sides.ours) works.push_back(replayed(source_.laboratory.device(), *sides.ours, tensors));
     for (const auto& finalist : sides.peer.finalists)
-        works.push_back(replayed(finalist.runnable, tensors));
+        works.push_back(replayed(source_.laboratory.device(), finalist.runnable, tensors));
     if (works.empty()) return;
     const bool with_copy = source_.laboratory.device().info().kind == DeviceKind::cuda;
     if (with_copy) works.emplace_back([this] { copy_once(); });
@@ -167,20 +168,6 @@ void BenchSession::interleave(Sides& sides, BenchResult& result) {
     if (std::abs(drift) > k_copy_drift) {
         result.warnings.push_back(fmt::format("a copy beside it ran at {:.2f} TB/s, {:+.0f} % off the run's ceiling",
                                               rate / 1e12, 100 * drift));
-    }
-}
-
-std::function<void()> BenchSession::replayed(const Runnable& runnable, const CallTensors& tensors) {
-    const auto launch = [&runnable, tensors](StreamHandle stream) {
-        CallTensors on_stream = tensors;
-        on_stream.stream = stream;
-        runnable.launch(on_stream);
-    };
-    try {
-        std::shared_ptr<Recording> recording = source_.laboratory.device().record(launch);
-        return [recording] { recording->replay(); };
-    } catch (const Error&) {
-        return [launch] { launch(nullptr); };  // some libraries' launches cannot be recorded
     }
 }
 

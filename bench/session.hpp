@@ -47,8 +47,6 @@ private:
     void find_ours(const BenchCell& cell, const std::stop_token& stop, BenchResult& result, Sides& sides);
     void find_peer(const BenchCell& cell, const std::stop_token& stop, BenchResult& result, Sides& sides);
     void interleave(Sides& sides, BenchResult& result);
-    /// The call without the host's part where the device can record it; both arguments' targets outlive the result.
-    [[nodiscard]] std::function<void()> replayed(const Runnable& runnable, const CallTensors& tensors);
     [[nodiscard]] GpuConditions conditions();
     void copy_once();
 

@@ -18,4 +18,8 @@ struct Runnable {
     std::function<void(const CallTensors&)> launch;
 };
 
+/// The call as a program that records its work makes it: without gaps between several launches. A call that the device
+/// cannot record is launched each time. All arguments outlive the result.
+[[nodiscard]] std::function<void()> replayed(Device& device, const Runnable& runnable, const CallTensors& tensors);
+
 }  // namespace tconv

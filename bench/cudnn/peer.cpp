@@ -14,8 +14,8 @@
 namespace tconv::cudnn {
 namespace {
 
-// A fused bias makes most engines compile their kernel, which takes a second each, and was never the fastest way in 36
-// layers on an H200: the best few of the quick heuristics have to do.
+// A fused bias makes most engines compile their kernel, which takes a second each, and is seldom the fastest way: the
+// best few of the quick heuristics have to do.
 constexpr std::size_t k_most_fused = 8;
 
 /// An operation graph of one variant; its configurations refer to it.

@@ -169,6 +169,23 @@ private:
     std::map<std::string, Entry, std::less<>> functions_;
 };
 
+class RecordingInContext final : public Recording {
+public:
+    RecordingInContext(std::shared_ptr<const Context> context, std::unique_ptr<Recording> recording)
+        : context_(std::move(context)), recording_(std::move(recording)) {}
+    ~RecordingInContext() override {
+        in_context_quietly(*context_, [&] { recording_.reset(); });
+    }
+    void replay() override {
+        const Current current(*context_);
+        recording_->replay();
+    }
+
+private:
+    std::shared_ptr<const Context> context_;
+    std::unique_ptr<Recording> recording_;
+};
+
 class CudaDevice final : public Device {
 public:
     CudaDevice(std::shared_ptr<const Context> context, DeviceInfo info)
@@ -224,7 +241,7 @@ public:
 
     std::unique_ptr<Recording> record(const std::function<void(StreamHandle)>& work) override {
         const Current current(*context_);
-        return record_graph(work, context_);
+        return std::make_unique<RecordingInContext>(context_, record_graph(work));
     }
 
     std::vector<double> time(int count, const std::function<void()>& before,

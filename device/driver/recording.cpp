@@ -2,8 +2,6 @@
 
 #include <cuda.h>
 
-#include <utility>
-
 #include "device/driver/driver_library.hpp"
 
 namespace tconv::cuda {
@@ -59,13 +57,11 @@ private:
 
 class GraphRecording final : public Recording {
 public:
-    GraphRecording(CUgraphExec instance, std::shared_ptr<const void> context)
-        : context_(std::move(context)), instance_(instance) {}
+    explicit GraphRecording(CUgraphExec instance) : instance_(instance) {}
     ~GraphRecording() override { calls().destroy_instance(instance_); }
     void replay() override { check(calls().launch(instance_, nullptr), "cuGraphLaunch"); }
 
 private:
-    std::shared_ptr<const void> context_;
     CUgraphExec instance_;
 };
 
@@ -86,12 +82,11 @@ CUgraph capture(const std::function<void(StreamHandle)>& work) {
 
 }  // namespace
 
-std::unique_ptr<Recording> record_graph(const std::function<void(StreamHandle)>& work,
-                                        std::shared_ptr<const void> context) {
+std::unique_ptr<Recording> record_graph(const std::function<void(StreamHandle)>& work) {
     const Graph graph(capture(work));
     CUgraphExec instance = nullptr;
     check(calls().instantiate(&instance, graph.handle(), 0), "cuGraphInstantiateWithFlags");
-    return std::make_unique<GraphRecording>(instance, std::move(context));
+    return std::make_unique<GraphRecording>(instance);
 }
 
 }  // namespace tconv::cuda

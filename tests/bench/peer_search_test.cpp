@@ -99,7 +99,7 @@ struct Search {
                       bool inexpressible = false) {
         MadeUpLibrary library(*emulated.device, support.reference_module(), same, other);
         library.inexpressible = inexpressible;
-        return search_peer({&library, ""}, Mode::fp32, validator, timer, count, {});
+        return search_peer({&library, ""}, Mode::fp32, *emulated.device, validator, timer, count, {});
     }
 };
 
