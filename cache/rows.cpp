@@ -203,4 +203,13 @@ Trial read_trial(const sqlite::Statement& row, const Problem& problem) {
     return trial;
 }
 
+void remove_binary_without_trial(sqlite::Connection& connection, const std::string& key) {
+    connection
+        .query(
+            "DELETE FROM binary WHERE key = ?1 AND NOT EXISTS "
+            "(SELECT 1 FROM trial WHERE binary_key = ?1 AND binary_key <> '')")
+        .bind(key)
+        .run();
+}
+
 }  // namespace tconv

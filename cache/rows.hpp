@@ -27,4 +27,7 @@ inline constexpr int k_trial_column_count = 28;
 /// are no identifiers.
 [[nodiscard]] Trial read_trial(const sqlite::Statement& row, const Problem& problem);
 
+/// Removes the machine code of this key unless a trial names it.
+void remove_binary_without_trial(sqlite::Connection& connection, const std::string& key);
+
 }  // namespace tconv

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <sqlite3.h>
 
+#include <algorithm>
 #include <cassert>
 #include <chrono>
 #include <cmath>
@@ -17,14 +18,17 @@ namespace tconv::sqlite {
 namespace {
 
 constexpr int k_busy_milliseconds = 10'000;
+constexpr int k_impatient_milliseconds = 50;
 // Largest value in one column. The largest honest one is a compiled kernel of a few megabytes.
 constexpr int k_longest_value = 256 << 20;
 
 Reason reason_of(int code) {
     if (code == SQLITE_READONLY_ROLLBACK) return Reason::hot_journal;
+    if (code == SQLITE_READONLY_DBMOVED) return Reason::moved;
     switch (code & 0xff) {
         case SQLITE_BUSY:
         case SQLITE_LOCKED:
+        case SQLITE_PROTOCOL:  // the same, of the log's shared memory
             return Reason::busy;
         case SQLITE_CANTOPEN:
             return Reason::cannot_open;
@@ -37,12 +41,16 @@ Reason reason_of(int code) {
     }
 }
 
+constexpr const char* k_moved = "was moved or removed while it was in use";
+
 std::string explain(int code, const std::string& message, int system_error, int waited_milliseconds) {
+    if (code == SQLITE_READONLY_DBMOVED) return k_moved;
     const std::string detail = system_error != 0 ? std::strerror(system_error) : message;
     switch (code & 0xff) {
         case SQLITE_BUSY:
         case SQLITE_LOCKED:
-            return fmt::format("has been locked by another process for more than {} s", waited_milliseconds / 1000.0);
+        case SQLITE_PROTOCOL:
+            return fmt::format("has been held by another process for more than {} s", waited_milliseconds / 1000.0);
         case SQLITE_CANTOPEN:
             return fmt::format("cannot be opened: {}", detail);
         case SQLITE_READONLY:
@@ -161,6 +169,42 @@ void Connection::set_busy_timeout(int milliseconds) {
     sqlite3_busy_timeout(handle_.get(), milliseconds);
 }
 
+bool Connection::has_moved() const {
+    int moved = 0;
+    sqlite3_file_control(handle_.get(), "main", SQLITE_FCNTL_HAS_MOVED, &moved);
+    return moved != 0;
+}
+
+void Connection::shrink() {
+    // SQLite attaches its copy, which may be larger than what memory should hold.
+    sqlite3_limit(handle_.get(), SQLITE_LIMIT_ATTACHED, 1);
+    execute("PRAGMA temp_store = FILE");
+    const int code = sqlite3_exec(handle_.get(), "VACUUM", nullptr, nullptr, nullptr);
+    sqlite3_limit(handle_.get(), SQLITE_LIMIT_ATTACHED, 0);
+    if (code != SQLITE_OK) fail(code);
+    execute("PRAGMA temp_store = MEMORY");
+}
+
+void Connection::begin_writing() {
+    using Clock = std::chrono::steady_clock;
+    if (has_moved()) throw Failure(Reason::moved, fmt::format("the database '{}' {}", path_.string(), k_moved));
+    sqlite3* const db = handle_.get();
+    const int patience = impatient_ ? std::min(busy_timeout_, k_impatient_milliseconds) : busy_timeout_;
+    const auto deadline = Clock::now() + std::chrono::milliseconds(patience);
+    sqlite3_busy_timeout(db, patience);
+    int code = SQLITE_OK;
+    while (true) {
+        code = sqlite3_exec(db, "BEGIN IMMEDIATE", nullptr, nullptr, nullptr);
+        // Some kinds of "busy" do not wait by themselves: another process recovers the log, or switches the journal.
+        if (code == SQLITE_OK || reason_of(code) != Reason::busy || Clock::now() >= deadline) break;
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    sqlite3_busy_timeout(db, busy_timeout_);
+    const bool in_vain = code != SQLITE_OK && reason_of(code) == Reason::busy;
+    impatient_ = in_vain && (impatient_ || patience > k_impatient_milliseconds);
+    if (code != SQLITE_OK) fail(code);
+}
+
 void Connection::leave_log_alone() {
     sqlite3_db_config(handle_.get(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
 }
@@ -252,19 +296,7 @@ bool Statement::is_null(int column) const {
 }
 
 Transaction::Transaction(Connection& connection) : connection_(connection) {
-    using Clock = std::chrono::steady_clock;
-    const auto deadline = Clock::now() + std::chrono::milliseconds(connection.busy_timeout());
-    while (true) {
-        try {
-            connection_.query("BEGIN IMMEDIATE").run();
-            return;
-        } catch (const Failure& failure) {
-            // Some kinds of "busy" do not wait by themselves: another process recovers the log, or switches the
-            // journal.
-            if (failure.reason() != Reason::busy || Clock::now() >= deadline) throw;
-            std::this_thread::sleep_for(std::chrono::milliseconds(5));
-        }
-    }
+    connection_.begin_writing();
 }
 
 Transaction::~Transaction() {

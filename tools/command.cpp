@@ -57,7 +57,7 @@ int parse_and_run(int argc, const char* const* argv) {
     add_tune_command(app, exit_code);
     add_bench_command(app, exit_code, command_text(argc, argv));
     add_compile_command(app, exit_code);
-    add_cache_command(app);
+    add_cache_command(app, exit_code);
     add_devices_command(app);
     add_spaces_command(app);
     try {

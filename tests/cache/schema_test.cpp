@@ -31,7 +31,7 @@ void check_refused(const std::filesystem::path& path, const std::vector<std::str
 TEST_CASE("the file says whose it is and in which version, and all tables are strict") {
     const ScratchFolder scratch;
     k_open(scratch / "t.db", OpenMode::read_write);
-    CHECK(query_sql(scratch / "t.db", "PRAGMA user_version") == std::vector<std::string>{"2"});
+    CHECK(query_sql(scratch / "t.db", "PRAGMA user_version") == std::vector<std::string>{"3"});
     CHECK(query_sql(scratch / "t.db",
                     "SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table' AND "
                     "NOT strict AND name NOT LIKE 'sqlite_%'")
@@ -51,7 +51,7 @@ TEST_CASE("a newer version is refused, naming both, and is left alone") {
     const ScratchFolder scratch;
     k_open(scratch / "t.db", OpenMode::read_write);
     run_sql(scratch / "t.db", "PRAGMA user_version = 7; PRAGMA journal_mode = DELETE");
-    check_refused(scratch / "t.db", {"newer", "version 7", "up to 2"});
+    check_refused(scratch / "t.db", {"newer", "version 7", "up to 3"});
 }
 
 TEST_CASE("a file of version 1 is brought up to date when opened for writing, with all that it holds") {
@@ -74,7 +74,7 @@ TEST_CASE("a file of version 1 is brought up to date when opened for writing, wi
     CHECK(read_bytes(scratch / "t.db") == before);
 
     Database database(scratch / "t.db", OpenMode::read_write);
-    CHECK(query_sql(scratch / "t.db", "PRAGMA user_version") == std::vector<std::string>{"2"});
+    CHECK(query_sql(scratch / "t.db", "PRAGMA user_version") == std::vector<std::string>{"3"});
     const char* const shape =
         "SELECT t.name || ' ' || c.name || ' ' || c.type || ' ' || c.\"notnull\" FROM pragma_table_list t, "
         "pragma_table_info(t.name) c WHERE t.schema = 'main' ORDER BY t.name, c.cid";
@@ -93,6 +93,31 @@ TEST_CASE("a file of version 1 is brought up to date when opened for writing, wi
     CHECK(winner->binary == sample_binary(1));
     database.store_ceilings(sample_gpu(), {1, 2, 3, 4, 5});
     CHECK(database.ceilings(device_key(sample_gpu()))->bf16_flops_per_second == 5);
+}
+
+TEST_CASE("a file of version 2 can be read as it is, and is brought up to date when opened for writing") {
+    const ScratchFolder scratch;
+    const std::filesystem::path path = scratch / "t.db";
+    {
+        Database database(path, OpenMode::read_write);
+        database.record(sample_gpu(), sample_trial(sample_problem(), 1, 0.5), sample_binary(1));
+    }
+    const char* const shape = "SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY name";
+    const auto wanted = query_sql(path, shape);
+    run_sql(path,
+            "PRAGMA journal_mode = DELETE; DROP INDEX trial_by_failure; DROP INDEX trial_by_binary; "
+            "PRAGMA user_version = 2");
+    const std::string before = read_bytes(path);
+    {
+        const Database reader(path, OpenMode::read_only);
+        const auto winner = reader.winner(sample_problem(), sample_gpu(), 1);
+        REQUIRE(winner);
+        CHECK(winner->binary == sample_binary(1));
+    }
+    CHECK(read_bytes(path) == before);
+    const Database writer(path, OpenMode::read_write);
+    CHECK(query_sql(path, "PRAGMA user_version") == std::vector<std::string>{"3"});
+    CHECK(query_sql(path, shape) == wanted);
 }
 
 TEST_CASE("a damaged file of version 1 is an error that leaves it at version 1") {
@@ -130,7 +155,7 @@ TEST_CASE("an empty file is filled when opened for writing and is an error when 
 
 TEST_CASE("a file with the right marks and the wrong tables is an error at its first use") {
     const ScratchFolder scratch;
-    run_sql(scratch / "t.db", "PRAGMA application_id = 0x74636e76; PRAGMA user_version = 2; CREATE TABLE trial (x)");
+    run_sql(scratch / "t.db", "PRAGMA application_id = 0x74636e76; PRAGMA user_version = 3; CREATE TABLE trial (x)");
     Database database(scratch / "t.db", OpenMode::read_write);
     const std::vector<std::string> errors{
         cache_error([&] { (void)database.list(); }),

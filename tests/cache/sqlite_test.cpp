@@ -73,7 +73,7 @@ TEST_CASE("a lock that another process keeps is an error that says so") {
     other.set_busy_timeout(20);
     const sqlite::Transaction held(f.connection);
     const std::string error = cache_error([&] { const sqlite::Transaction second(other); });
-    CHECK(error.find("locked by another process") != std::string::npos);
+    CHECK(error.find("held by another process") != std::string::npos);
     CHECK(error.find(f.path.string()) != std::string::npos);
 }
 
