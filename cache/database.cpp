@@ -229,7 +229,7 @@ std::int64_t Database::record(const DeviceInfo& device, const Trial& trial, cons
     {
         sqlite::Statement store = impl_->query(store_trial_sql());
         store.bind(problem_id).bind(device_id).bind(template_id);
-        bind_trial(store, trial);
+        bind_trial(store, trial, device_key(device));
         store.step();
         id = store.integer(0);
         store.run();

@@ -122,9 +122,10 @@ ALTER TABLE ceilings ADD COLUMN tf32_flops_per_second REAL NOT NULL DEFAULT 0;
 ALTER TABLE ceilings ADD COLUMN bf16_flops_per_second REAL NOT NULL DEFAULT 0;
 )sql";
 
-// Version 3: what failed is listed, and code that no trial names is found, without reading the wide rows. The same
-// columns.
-constexpr const char* k_failures = R"sql(
+// Version 3: a trial's row has a digest that shows a change (NULL: stored by an older version), and what failed and
+// code that no trial names are found without reading the wide rows.
+constexpr const char* k_digest_and_failures = R"sql(
+ALTER TABLE trial ADD COLUMN digest TEXT;
 CREATE INDEX trial_by_failure ON trial (outcome, created) WHERE outcome NOT IN ('valid', 'too_slow');
 CREATE INDEX trial_by_binary ON trial (binary_key) WHERE binary_key <> '';
 DROP VIEW quarantine;
@@ -206,7 +207,8 @@ int schema_version(sqlite::Connection& connection) {
 
 void make_schema(sqlite::Connection& connection) {
     // Step n brings version n to n + 1; the first one starts from an empty file.
-    const std::array<std::string, k_schema_version> steps{problem_table() + k_tables, k_tensor_rates, k_failures};
+    const std::array<std::string, k_schema_version> steps{problem_table() + k_tables, k_tensor_rates,
+                                                          k_digest_and_failures};
     sqlite::Transaction transaction(connection);
     const auto version = static_cast<std::size_t>(schema_version(connection));
     if (version == steps.size()) return;

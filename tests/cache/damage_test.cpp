@@ -3,6 +3,7 @@
 
 #include "cache/database.hpp"
 #include "core/error.hpp"
+#include "core/hash.hpp"
 #include "core/launch_plan.hpp"
 #include "samples.hpp"
 #include "scratch.hpp"
@@ -150,7 +151,8 @@ TEST_CASE("a winner whose row is damaged is passed over, with a warning") {
     for (const std::string& damage : damages) {
         INFO(damage);
         write_bytes(path, good);
-        run_sql(path, damage);
+        // Without the digest, so that the checks behind it are seen at work.
+        run_sql(path, damage + "; UPDATE trial SET digest = NULL");
         REQUIRE(read_bytes(path) != good);
         Database database(path, OpenMode::read_only);
         const auto winner = database.winner(sample_problem(), k_gpu, 1);
@@ -199,4 +201,45 @@ TEST_CASE("the plan of another batch is checked for the batch that is asked for"
     database.record(k_gpu, trial, sample_binary(1));
     CHECK(database.winner_of_other_batch(sample_problem(8), k_gpu, 1));
     CHECK_FALSE(database.winner_of_other_batch(sample_problem(1 << 14), k_gpu, 1));  // 16 GiB of workspace
+}
+
+TEST_CASE("a row that is sound in itself and not as it was stored is passed over") {
+    const ScratchFolder scratch;
+    const std::filesystem::path path = scratch / "t.db";
+    {
+        Database database(path, OpenMode::read_write);
+        database.record(k_gpu, sample_trial(sample_problem(), 1, 1.0), sample_binary(1));
+        database.record(k_gpu, sample_trial(sample_problem(), 2, 2.0), sample_binary(2));
+        Trial other = sample_trial(sample_problem(3), 3, 3.0);
+        other.template_hash = content_hash("another template");
+        database.record(k_gpu, other, {});
+    }
+    run_sql(path, "PRAGMA journal_mode = DELETE");
+    const std::string good = read_bytes(path);
+    for (const char* const change : {
+             "problem = 1, template = 2",
+             "config = replace(config, '128', '256')",
+             "error_relative = error_relative / 2",
+             "error_distribution = 'uniform'",
+             "median_ms = 0.25",
+             "samples_ms = replace(samples_ms, '1.1', '1.2')",
+             "registers = 65",
+             "plan = replace(plan, '[7,2,1]', '[6,2,1]')",
+             "plan = replace(plan, '\"tile_count\":12', '\"tile_count\":13')",
+             "binary_key = (SELECT binary_key FROM trial WHERE id = 2)",
+             "driver_version = '13.1'",
+             "compiler_version = 'NVRTC 13.8'",
+         }) {
+        INFO(change);
+        write_bytes(path, good);
+        run_sql(path, std::string("UPDATE trial SET ") + change + " WHERE id = 1");
+        REQUIRE(read_bytes(path) != good);
+        Database database(path, OpenMode::read_only);
+        const auto winner = database.winner(sample_problem(), k_gpu, 1);
+        REQUIRE(winner);
+        CHECK(winner->trial.id == 2);
+        const auto warnings = database.take_warnings();
+        REQUIRE(warnings.size() == 1);
+        CHECK(warnings[0].find("not as it was stored") != std::string::npos);
+    }
 }
