@@ -27,6 +27,20 @@ void make_database(const std::filesystem::path& path) {
     database.store_ceilings(k_gpu, {1e12, 2e13, 0.002});
 }
 
+/// Checks that a trial of a damaged file is one that was stored, whole: but for the problem's name and the time stamp,
+/// which decide nothing.
+void check_as_stored(const Trial& trial) {
+    const std::int64_t number = trial.config.count("number") == 0 ? -1 : trial.config.at("number");
+    REQUIRE(number >= 0);
+    REQUIRE(number <= 12);
+    const bool added = number == 12;  // by use_everything
+    Trial stored = sample_trial(sample_problem(added ? 2 : 1 + number % 3), static_cast<int>(number),
+                                added ? 0.5 : 1.0 + static_cast<double>(number));
+    if (number % 4 == 3) stored.outcome.kind = OutcomeKind::wrong_result;
+    stored.problem_name = trial.problem_name;
+    check_same(trial, stored);
+}
+
 /// Uses every function; only Error(cache) may come out, and machine code only as it went in.
 void use_everything(const std::filesystem::path& path, OpenMode mode) {
     static const std::set<std::string> binaries = [] {
@@ -36,7 +50,9 @@ void use_everything(const std::filesystem::path& path, OpenMode mode) {
         return all;
     }();
     const auto check_winner = [&](const std::optional<Winner>& winner) {
-        if (winner) CHECK(binaries.count(winner->binary) == 1);
+        if (!winner) return;
+        CHECK(binaries.count(winner->binary) == 1);
+        check_as_stored(winner->trial);
     };
     const auto attempt = [](const std::function<void()>& body) {
         const std::string error = cache_error(body);
@@ -49,7 +65,10 @@ void use_everything(const std::filesystem::path& path, OpenMode mode) {
         attempt([&] { (void)database.find_problems("sample"); });
         attempt([&] { (void)database.ceilings(device_key(k_gpu)); });
         for (std::int64_t batch = 1; batch <= 4; ++batch) {
-            attempt([&] { (void)database.trials(sample_problem(batch), device_key(k_gpu)); });
+            attempt([&] {
+                for (const Trial& trial : database.trials(sample_problem(batch), device_key(k_gpu)))
+                    check_as_stored(trial);
+            });
             attempt([&] { check_winner(database.winner(sample_problem(batch), k_gpu, 1)); });
             attempt([&] { check_winner(database.winner_of_other_batch(sample_problem(batch), k_gpu, 1)); });
         }
