@@ -9,8 +9,8 @@
 #include <system_error>
 
 #include "cache/compression.hpp"
-#include "cache/one_line.hpp"
 #include "cache/open.hpp"
+#include "cache/printable_line.hpp"
 #include "cache/rows.hpp"
 #include "cache/sqlite.hpp"
 #include "core/error.hpp"
@@ -47,7 +47,7 @@ private:
     }
 
     void damaged(const std::string& sentence) {
-        if (++result_.damages <= k_most_sentences) result_.sentences.push_back(one_line(sentence));
+        if (++result_.damages <= k_most_sentences) result_.sentences.push_back(printable_line(sentence));
     }
 
     void check_file() {

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "cache/compression.hpp"
-#include "cache/one_line.hpp"
 #include "cache/open.hpp"
+#include "cache/printable_line.hpp"
 #include "cache/rows.hpp"
 #include "cache/schema.hpp"
 #include "cache/sqlite.hpp"

@@ -12,7 +12,7 @@
 #include <thread>
 #include <utility>
 
-#include "cache/one_line.hpp"
+#include "cache/printable_line.hpp"
 
 namespace tconv::sqlite {
 namespace {
@@ -62,7 +62,8 @@ std::string explain(int code, const std::string& message, int system_error, int 
         case SQLITE_FULL:
             return "cannot grow: the disk is full";
         case SQLITE_IOERR:
-            return fmt::format("cannot be read or written: {} ({})", detail, message);
+            return system_error == 0 ? fmt::format("cannot be read or written: {}", message)
+                                     : fmt::format("cannot be read or written: {} ({})", detail, message);
         case SQLITE_ERROR:
             return fmt::format("does not have the tables of a tconv database: {}", message);
         default:
@@ -127,7 +128,7 @@ void Connection::fail(int code) const {
     // Only these carry the system's reason; elsewhere the number may be left from something long past.
     const bool has_system_error = reason == Reason::cannot_open || (code & 0xff) == SQLITE_IOERR;
     const int system_error = has_system_error && db != nullptr ? sqlite3_system_errno(db) : 0;
-    const std::string message = one_line(db != nullptr ? sqlite3_errmsg(db) : sqlite3_errstr(code));
+    const std::string message = printable_line(db != nullptr ? sqlite3_errmsg(db) : sqlite3_errstr(code));
     throw Failure(reason, fmt::format("the database '{}' {}", path_.string(),
                                       explain(code, message, system_error, busy_timeout_)));
 }

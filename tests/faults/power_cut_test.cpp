@@ -7,9 +7,11 @@
 
 #include <array>
 #include <cstring>
+#include <memory>
 #include <set>
 
 #include "cache/database.hpp"
+#include "cache/sqlite.hpp"
 #include "core/error.hpp"
 #include "tests/cache/samples.hpp"
 #include "tests/cache/scratch.hpp"
@@ -55,9 +57,11 @@ public:
             ::close(end);
     }
 
+    void go_on() const { ::kill(process_, SIGCONT); }
+
     /// Lets the writer store `more` trials or a few beyond, stops it and copies the files.
     Files copy_after(int more) {
-        ::kill(process_, SIGCONT);
+        go_on();
         for (int i = 0; i < more; ++i)
             REQUIRE(::read(channel_[0], &stored_, sizeof stored_) == sizeof stored_);
         ::kill(process_, SIGSTOP);
@@ -73,6 +77,38 @@ private:
     std::array<int, 2> channel_{};
     pid_t process_ = 0;
     int stored_ = -1;
+};
+
+/// A process that looks at the database as it is at one moment for as long as it lives. Checkpoints then stop halfway,
+/// and the log goes on growing.
+class Reader {
+public:
+    explicit Reader(const fs::path& path) {
+        std::array<int, 2> channel{};
+        if (::pipe(channel.data()) != 0) throw std::runtime_error("pipe failed");
+        process_ = start_child([&] {
+            sqlite::Connection connection(path, sqlite::Access::read_only);
+            connection.execute("BEGIN");
+            (void)connection.value_of("SELECT count(*) FROM trial");
+            if (::write(channel[1], "x", 1) != 1) return 1;
+            while (true)
+                ::pause();
+        });
+        ::close(channel[1]);
+        char seen = 0;
+        const bool ready = ::read(channel[0], &seen, 1) == 1;
+        ::close(channel[0]);
+        REQUIRE(ready);
+    }
+    Reader(const Reader&) = delete;
+    Reader& operator=(const Reader&) = delete;
+    ~Reader() {
+        ::kill(process_, SIGKILL);
+        (void)wait_for(process_);
+    }
+
+private:
+    pid_t process_ = 0;
 };
 
 /// Bytes of the log that were flushed for sure: all that a checkpoint has begun to move into the file. The index says
@@ -108,45 +144,57 @@ int trials_in(const fs::path& folder, const Files& files) {
     return static_cast<int>(numbers.size());
 }
 
+/// The files with nothing of the log from `end` on: not there, or all zero where the length alone was written.
+Files cut_at(const Files& whole, std::int64_t end, bool shorter) {
+    Files cut = whole;
+    cut.log.resize(static_cast<std::size_t>(end));
+    if (!shorter) cut.log.resize(whole.log.size(), '\0');
+    return cut;
+}
+
 }  // namespace
 
 TEST_CASE("what a power cut leaves opens, is sound, and lacks no trial that was flushed") {
-    const ScratchFolder scratch;
-    Writer writer(scratch / "t.db");
-    Draw draw(11);
-    (void)writer.copy_after(1);
-    const int count = rounds(25);
-    int cuts_that_lost = 0;
-    int copies_with_flushed = 0;
-    for (int round = 0; round < count; ++round) {
-        INFO("round " << round);
-        const Files whole = writer.copy_after(static_cast<int>(draw.between(1, 60)));
-        const int all = trials_in(scratch / "copy", whole);
-        CHECK(all >= writer.stored() + 1);  // a killed process loses nothing: the system still writes it
+    constexpr int k_moments = 25;
+    for (int round = 0; round < rounds(1); ++round) {
+        const ScratchFolder scratch;
+        Writer writer(scratch / "t.db");
+        Draw draw(static_cast<std::uint64_t>(11 + round));
+        (void)writer.copy_after(1);
+        std::unique_ptr<Reader> reader;
+        int cuts_that_lost = 0;
+        int moments_with_flushed = 0;
+        for (int moment = 0; moment < k_moments; ++moment) {
+            INFO("round " << round << ", moment " << moment);
+            writer.go_on();
+            if (moment % 4 == 2) reader = std::make_unique<Reader>(scratch / "t.db");
+            if (moment % 8 == 0) reader.reset();
+            const Files whole = writer.copy_after(static_cast<int>(draw.between(1, 60)));
+            const int all = trials_in(scratch / "copy", whole);
+            CHECK(all >= writer.stored() + 1);  // a killed process loses nothing: the system still writes it
 
-        const std::size_t flushed = std::min(flushed_bytes(whole), whole.log.size());
-        Files cut = whole;
-        cut.log.resize(flushed);
-        const int least = trials_in(scratch / "copy", cut);
-        CHECK(least <= all);
-        if (flushed > 0) ++copies_with_flushed;
-        for (int part = 0; part < 4; ++part) {
-            const auto end = static_cast<std::size_t>(
-                draw.between(static_cast<std::int64_t>(flushed), static_cast<std::int64_t>(whole.log.size())));
-            cut = whole;
-            if (part % 2 == 0) {
-                cut.log.resize(end);
-            } else {  // the length was written, the content was not
-                std::fill(cut.log.begin() + static_cast<std::ptrdiff_t>(end), cut.log.end(), '\0');
+            const std::size_t flushed = std::min(flushed_bytes(whole), whole.log.size());
+            if (flushed > 0) ++moments_with_flushed;
+            Files cut = whole;
+            cut.log.resize(flushed);
+            const int least = trials_in(scratch / "copy", cut);
+            CHECK(least <= all);
+            for (const bool shorter : {false, true}) {
+                for (const bool with_index : {false, true}) {
+                    cut = cut_at(
+                        whole,
+                        draw.between(static_cast<std::int64_t>(flushed), static_cast<std::int64_t>(whole.log.size())),
+                        shorter);
+                    if (!with_index) cut.index.clear();
+                    const int left = trials_in(scratch / "copy", cut);
+                    CHECK(left >= least);
+                    CHECK(left <= all);
+                    if (left < all) ++cuts_that_lost;
+                }
             }
-            if (part < 2) cut.index.clear();
-            const int left = trials_in(scratch / "copy", cut);
-            CHECK(left >= least);
-            CHECK(left <= all);
-            if (left < all) ++cuts_that_lost;
         }
+        // Else the cuts proved nothing.
+        CHECK(cuts_that_lost > 0);
+        CHECK(moments_with_flushed > 0);
     }
-    // Else the cuts proved nothing.
-    CHECK(cuts_that_lost > 0);
-    CHECK(copies_with_flushed > 0);
 }

@@ -79,6 +79,9 @@ void check_refused(const TuneRun& run, const std::string& part) {
     CHECK(std::count(run.process.err.begin(), run.process.err.end(), '\n') == 1);
     CHECK(holds(run.process.err, part));
     CHECK_FALSE(holds(run.process.err, "locked"));
+    // Whatever the file holds, what a terminal gets is text.
+    CHECK(std::all_of(run.process.err.begin(), run.process.err.end(),
+                      [](char c) { return c == '\n' || (c >= 0x20 && c < 0x7f); }));
 }
 
 std::int64_t rows_in(const std::filesystem::path& database) {
