@@ -42,6 +42,8 @@ void TrialLog::recall(const std::string& template_name, const std::string& templ
         for (Trial& trial : database_->trials(problem_, device_key(device_), template_name, template_hash)) {
             if (counts(trial)) trials_.push_back(std::move(trial));
         }
+        for (const std::string& damaged : database_->take_warnings())
+            warn(damaged);
         const std::optional<double> best = best_milliseconds();
         std::erase_if(trials_, [&](const Trial& trial) {
             return trial.outcome.kind == OutcomeKind::too_slow &&

@@ -151,3 +151,20 @@ TEST_CASE("trials that a database refuses are stored later, or named as lost at 
         CHECK_FALSE(std::filesystem::exists(path));
     }
 }
+
+TEST_CASE("a stored trial that is damaged is left out, with a warning") {
+    const test::ScratchFolder folder;
+    Database database(folder / "tconv.db", OpenMode::read_write);
+    {
+        TrialLog log(&database, DeviceInfo{}, Problem{}, 1e-4, "c 1");
+        Trial bad = trial(1, OutcomeKind::valid, 1.0, 1e-6);
+        bad.config = {{"no identifier", 1}};
+        log.record(bad, {});
+        log.record(trial(2, OutcomeKind::valid, 2.0, 1e-6), {});
+    }
+    TrialLog log(&database, DeviceInfo{}, Problem{}, 1e-4, "c 1");
+    log.recall("direct", k_hash);
+    CHECK(log.trials().size() == 1);
+    REQUIRE(log.warnings().size() == 1);
+    CHECK(log.warnings()[0].find("trial 1 of the database") == 0);
+}
