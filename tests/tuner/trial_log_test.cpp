@@ -143,6 +143,12 @@ TEST_CASE("trials that a database refuses are stored later, or named as lost at 
         CHECK(log.warnings().empty());
         CHECK(recalled_with(database, "", "c 1").size() == 42);
     }
+    SECTION("it comes back at the very end") {
+        std::filesystem::rename(aside, path);
+        log.finish();
+        CHECK(log.warnings().empty());
+        CHECK(recalled_with(database, "", "c 1").size() == 40);
+    }
     SECTION("it stays away") {
         log.finish();
         REQUIRE(log.warnings().size() == 1);
