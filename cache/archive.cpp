@@ -12,9 +12,9 @@
 #include "cache/compression.hpp"
 #include "cache/file.hpp"
 #include "cache/gzip.hpp"
-#include "cache/one_line.hpp"
 #include "cache/open.hpp"
 #include "cache/paths.hpp"
+#include "cache/printable_line.hpp"
 #include "cache/rows.hpp"
 #include "cache/schema.hpp"
 #include "cache/scratch_directory.hpp"
@@ -156,7 +156,7 @@ std::unique_ptr<sqlite::Connection> open_copy(const fs::path& file, const fs::pa
         const int version = schema_version(*archive);
         if (version == 0) fail(file, copy, "is empty");
         if (const std::string state = archive->value_of("PRAGMA quick_check(1)"); state != "ok")
-            fail(file, copy, fmt::format("is damaged: {}", one_line(state)));
+            fail(file, copy, fmt::format("is damaged: {}", printable_line(state)));
         if (version != k_schema_version) make_schema(*archive);
         archive->execute("CREATE INDEX IF NOT EXISTS binary_by_content ON binary (content_hash)");
         return archive;
@@ -180,7 +180,7 @@ LeftOut find_unsound(sqlite::Connection& archive, std::vector<std::string>& warn
             (void)read_trial(trials, problem_from(trials.text(0)));
         } catch (const Error& error) {
             left_out.trials.insert(id);
-            warnings.push_back(fmt::format("trial {} is left out: {}", id, one_line(error.what())));
+            warnings.push_back(fmt::format("trial {} is left out: {}", id, printable_line(error.what())));
         }
     }
     std::set<std::string> binaries;
@@ -189,7 +189,7 @@ LeftOut find_unsound(sqlite::Connection& archive, std::vector<std::string>& warn
         const auto code = decompress(rows.blob(3), rows.integer(1));
         if (code && content_hash(*code) == rows.text(2)) continue;
         binaries.insert(rows.text(0));
-        warnings.push_back(fmt::format("the machine code {} is left out: it is damaged", one_line(rows.text(0))));
+        warnings.push_back(fmt::format("the machine code {} is left out: it is damaged", printable_line(rows.text(0))));
     }
     left_out.binary = [binaries = std::move(binaries)](const std::string& key) { return binaries.count(key) != 0; };
     return left_out;
@@ -216,7 +216,8 @@ std::int64_t take_code(sqlite::Connection& archive, std::vector<std::string>& wa
     while (rows.step()) {
         const std::string key = rows.text(0);
         const auto leave_out = [&](std::string_view reason) {
-            warnings.push_back(fmt::format("the compiled code {} is left out: {}", one_line(key), one_line(reason)));
+            warnings.push_back(
+                fmt::format("the compiled code {} is left out: {}", printable_line(key), printable_line(reason)));
         };
         try {
             if (rows.text(1) != k_extension) {

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "cache/compression.hpp"
-#include "cache/one_line.hpp"
 #include "cache/open.hpp"
+#include "cache/printable_line.hpp"
 #include "cache/rows.hpp"
 #include "cache/schema.hpp"
 #include "cache/sqlite.hpp"
@@ -104,6 +104,9 @@ struct Database::Impl {
     std::int64_t problem_id(const Problem& problem, const std::string& name);
     std::int64_t template_id(const Trial& trial);
     void store_binary(const std::string& key, const std::string& binary, const std::string& compressed);
+    /// The machine code that a stored trial names; empty where there is no such trial or code.
+    std::string binary_key_of(std::int64_t problem, std::int64_t device, std::int64_t template_id,
+                              const Config& config);
     std::optional<Winner> winner(const std::string& problem_key, const Problem& launched, const DeviceInfo& device,
                                  double tolerance);
 };
@@ -161,6 +164,13 @@ void Database::Impl::store_binary(const std::string& key, const std::string& bin
         .run();
 }
 
+std::string Database::Impl::binary_key_of(std::int64_t problem, std::int64_t device, std::int64_t template_id,
+                                          const Config& config) {
+    sqlite::Statement row =
+        query("SELECT binary_key FROM trial WHERE problem = ? AND device = ? AND template = ? AND config = ?");
+    return row.bind(problem).bind(device).bind(template_id).bind(to_json(config)).step() ? row.text(0) : "";
+}
+
 namespace {
 
 /// The machine code that follows the trial's columns in a row of `winner_sql`. Throws Error(bad_input).
@@ -214,15 +224,18 @@ std::int64_t Database::record(const DeviceInfo& device, const Trial& trial, cons
     const std::int64_t problem_id = impl_->problem_id(trial.problem, trial.problem_name);
     const std::int64_t template_id = impl_->template_id(trial);
     if (!binary.empty()) impl_->store_binary(trial.outcome.binary_key, binary, compressed);
+    const std::string replaced = impl_->binary_key_of(problem_id, device_id, template_id, trial.config);
     std::int64_t id = 0;
     {
         sqlite::Statement store = impl_->query(store_trial_sql());
         store.bind(problem_id).bind(device_id).bind(template_id);
-        bind_trial(store, trial);
+        bind_trial(store, trial, device_key(device));
         store.step();
         id = store.integer(0);
         store.run();
     }
+    if (!replaced.empty() && replaced != trial.outcome.binary_key)
+        remove_binary_without_trial(*impl_->connection, replaced);
     transaction.commit();
     return id;
 }

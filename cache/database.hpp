@@ -75,7 +75,8 @@ public:
 
     [[nodiscard]] const std::filesystem::path& path() const;
 
-    /// Stores one trial in one transaction; a trial of the same problem, device, template hash and config is replaced.
+    /// Stores one trial in one transaction; a trial of the same problem, device, template hash and config is replaced,
+    /// and its machine code removed unless another trial names it.
     /// `binary` (may be empty) is stored compressed under outcome.binary_key. Returns the row's id.
     std::int64_t record(const DeviceInfo& device, const Trial& trial, const std::string& binary);
 

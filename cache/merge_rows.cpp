@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "cache/compression.hpp"
-#include "cache/one_line.hpp"
+#include "cache/printable_line.hpp"
 #include "cache/rows.hpp"
 #include "cache/schema.hpp"
 #include "core/device_info.hpp"
@@ -115,7 +115,8 @@ void Merge::devices() {
         facts.multiprocessors = static_cast<int>(rows.integer(5));
         const std::string key = rows.text(1);
         if (key != device_key(facts)) {
-            warnings_.push_back(fmt::format("the device '{}' is left out: its row contradicts its key", one_line(key)));
+            warnings_.push_back(
+                fmt::format("the device '{}' is left out: its row contradicts its key", printable_line(key)));
             continue;
         }
         sqlite::Statement insert = insertion("device", columns, "(key) DO NOTHING");
@@ -149,7 +150,7 @@ void Merge::problems() {
         } catch (const sqlite::Failure&) {
             throw;
         } catch (const Error& error) {
-            warnings_.push_back(fmt::format("a problem is left out: {}", one_line(error.what())));
+            warnings_.push_back(fmt::format("a problem is left out: {}", printable_line(error.what())));
             continue;
         }
         to_.query("UPDATE problem SET name = ?1 WHERE key = ?2 AND name = ''").bind(rows.text(2)).bind(key).run();

@@ -10,13 +10,14 @@
 #include <vector>
 
 #include "core/error.hpp"
+#include "core/hash.hpp"
 #include "core/launch_plan.hpp"
 
 namespace tconv {
 namespace {
 
 // The trial's own columns, in the order in which they are bound and read.
-constexpr std::array<const char*, 23> k_columns{"config",
+constexpr std::array<const char*, 24> k_columns{"config",
                                                 "outcome",
                                                 "reason",
                                                 "error_relative",
@@ -37,9 +38,10 @@ constexpr std::array<const char*, 23> k_columns{"config",
                                                 "binary_key",
                                                 "driver_version",
                                                 "compiler_version",
+                                                "digest",
                                                 "created",
                                                 "id"};
-constexpr std::size_t k_bound_columns = 21;  // without created and id, which the database sets
+constexpr std::size_t k_bound_columns = 22;  // without created and id, which the database sets
 
 struct ProblemBinder {
     sqlite::Statement& statement;
@@ -126,6 +128,40 @@ Outcome read_outcome(Reader& reader) {
     return outcome;
 }
 
+/// Hash of what a trial says, from one end of the row to the other, whatever the numbers of the rows that it refers to.
+/// It finds damage to the file, which SQLite does not; it is no signature.
+std::string digest_of(const Trial& t, const std::string& device_key) {
+    const Outcome& o = t.outcome;
+    std::string text = key(t.problem);
+    const auto add = [&](const auto& value) { text += fmt::format("\n{}", value); };
+    add(device_key);
+    add(t.template_name);
+    add(t.template_hash);
+    add(to_json(t.config));
+    add(to_string(o.kind));
+    add(o.reason);
+    add(o.error.relative);
+    add(o.error.absolute);
+    add(o.error.worst_index);
+    add(o.error.distribution);
+    add(o.timing.median);
+    add(o.timing.minimum);
+    add(o.timing.spread);
+    for (const double sample : o.timing.samples)
+        add(sample);
+    add(o.timing.dropped_early);
+    add(o.resources.registers);
+    add(o.resources.static_shared_bytes);
+    add(o.resources.local_bytes);
+    add(o.resources.blocks_per_multiprocessor);
+    add(o.compile_milliseconds);
+    add(o.plan.launches.empty() ? std::string() : to_json(o.plan));
+    add(o.binary_key);
+    add(t.driver_version);
+    add(t.compiler_version);
+    return content_hash(text);
+}
+
 }  // namespace
 
 void bind_problem(sqlite::Statement& statement, const Problem& problem, bool with_batch) {
@@ -157,7 +193,7 @@ const std::string& store_trial_sql() {
     return sql;
 }
 
-void bind_trial(sqlite::Statement& statement, const Trial& trial) {
+void bind_trial(sqlite::Statement& statement, const Trial& trial, const std::string& device_key) {
     const Outcome& outcome = trial.outcome;
     statement.bind(to_json(trial.config)).bind(to_string(outcome.kind)).bind(outcome.reason);
     statement.bind(outcome.error.relative).bind(outcome.error.absolute);
@@ -173,6 +209,7 @@ void bind_trial(sqlite::Statement& statement, const Trial& trial) {
         statement.bind(to_json(outcome.plan));
     }
     statement.bind(outcome.binary_key).bind(trial.driver_version).bind(trial.compiler_version);
+    statement.bind(digest_of(trial, device_key));
 }
 
 const std::string& select_trial_sql() {
@@ -198,9 +235,20 @@ Trial read_trial(const sqlite::Statement& row, const Problem& problem) {
     trial.outcome = read_outcome(reader);
     trial.driver_version = reader.text();
     trial.compiler_version = reader.text();
+    if (const std::string digest = reader.text(); !digest.empty() && digest != digest_of(trial, row.text(2)))
+        throw Error(ErrorKind::bad_input, "its row is not as it was stored");
     trial.created = reader.text();
     trial.id = reader.integer();
     return trial;
+}
+
+void remove_binary_without_trial(sqlite::Connection& connection, const std::string& key) {
+    connection
+        .query(
+            "DELETE FROM binary WHERE key = ?1 AND NOT EXISTS "
+            "(SELECT 1 FROM trial WHERE binary_key = ?1 AND binary_key <> '')")
+        .bind(key)
+        .run();
 }
 
 }  // namespace tconv

@@ -122,6 +122,20 @@ ALTER TABLE ceilings ADD COLUMN tf32_flops_per_second REAL NOT NULL DEFAULT 0;
 ALTER TABLE ceilings ADD COLUMN bf16_flops_per_second REAL NOT NULL DEFAULT 0;
 )sql";
 
+// Version 3: a trial's row has a digest that shows a change (NULL: stored by an older version), and what failed and
+// code that no trial names are found without reading the wide rows.
+constexpr const char* k_digest_and_failures = R"sql(
+ALTER TABLE trial ADD COLUMN digest TEXT;
+CREATE INDEX trial_by_failure ON trial (outcome, created) WHERE outcome NOT IN ('valid', 'too_slow');
+CREATE INDEX trial_by_binary ON trial (binary_key) WHERE binary_key <> '';
+DROP VIEW quarantine;
+CREATE VIEW quarantine AS
+    SELECT p.key AS problem, p.name, d.key AS device, s.name AS template, t.config, t.outcome, t.reason,
+           t.driver_version, t.compiler_version, s.source_hash, t.created, t.id AS trial
+    FROM trial t JOIN problem p ON p.id = t.problem JOIN device d ON d.id = t.device JOIN template s ON s.id = t.template
+    WHERE t.outcome NOT IN ('valid', 'too_slow') AND t.outcome NOT IN ('compile_error', 'resource_error');
+)sql";
+
 /// Column names and types of the problem's fields.
 struct ColumnVisitor {
     std::vector<std::pair<std::string, std::string>> columns;
@@ -193,7 +207,8 @@ int schema_version(sqlite::Connection& connection) {
 
 void make_schema(sqlite::Connection& connection) {
     // Step n brings version n to n + 1; the first one starts from an empty file.
-    const std::array<std::string, k_schema_version> steps{problem_table() + k_tables, k_tensor_rates};
+    const std::array<std::string, k_schema_version> steps{problem_table() + k_tables, k_tensor_rates,
+                                                          k_digest_and_failures};
     sqlite::Transaction transaction(connection);
     const auto version = static_cast<std::size_t>(schema_version(connection));
     if (version == steps.size()) return;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <sqlite3.h>
 
+#include <algorithm>
 #include <cassert>
 #include <chrono>
 #include <cmath>
@@ -11,20 +12,23 @@
 #include <thread>
 #include <utility>
 
-#include "cache/one_line.hpp"
+#include "cache/printable_line.hpp"
 
 namespace tconv::sqlite {
 namespace {
 
 constexpr int k_busy_milliseconds = 10'000;
+constexpr int k_impatient_milliseconds = 50;
 // Largest value in one column. The largest honest one is a compiled kernel of a few megabytes.
 constexpr int k_longest_value = 256 << 20;
 
 Reason reason_of(int code) {
     if (code == SQLITE_READONLY_ROLLBACK) return Reason::hot_journal;
+    if (code == SQLITE_READONLY_DBMOVED) return Reason::moved;
     switch (code & 0xff) {
         case SQLITE_BUSY:
         case SQLITE_LOCKED:
+        case SQLITE_PROTOCOL:  // the same, of the log's shared memory
             return Reason::busy;
         case SQLITE_CANTOPEN:
             return Reason::cannot_open;
@@ -37,12 +41,16 @@ Reason reason_of(int code) {
     }
 }
 
+constexpr const char* k_moved = "was moved or removed while it was in use";
+
 std::string explain(int code, const std::string& message, int system_error, int waited_milliseconds) {
+    if (code == SQLITE_READONLY_DBMOVED) return k_moved;
     const std::string detail = system_error != 0 ? std::strerror(system_error) : message;
     switch (code & 0xff) {
         case SQLITE_BUSY:
         case SQLITE_LOCKED:
-            return fmt::format("has been locked by another process for more than {} s", waited_milliseconds / 1000.0);
+        case SQLITE_PROTOCOL:
+            return fmt::format("has been held by another process for more than {} s", waited_milliseconds / 1000.0);
         case SQLITE_CANTOPEN:
             return fmt::format("cannot be opened: {}", detail);
         case SQLITE_READONLY:
@@ -54,7 +62,8 @@ std::string explain(int code, const std::string& message, int system_error, int 
         case SQLITE_FULL:
             return "cannot grow: the disk is full";
         case SQLITE_IOERR:
-            return fmt::format("cannot be read or written: {} ({})", detail, message);
+            return system_error == 0 ? fmt::format("cannot be read or written: {}", message)
+                                     : fmt::format("cannot be read or written: {} ({})", detail, message);
         case SQLITE_ERROR:
             return fmt::format("does not have the tables of a tconv database: {}", message);
         default:
@@ -119,7 +128,7 @@ void Connection::fail(int code) const {
     // Only these carry the system's reason; elsewhere the number may be left from something long past.
     const bool has_system_error = reason == Reason::cannot_open || (code & 0xff) == SQLITE_IOERR;
     const int system_error = has_system_error && db != nullptr ? sqlite3_system_errno(db) : 0;
-    const std::string message = one_line(db != nullptr ? sqlite3_errmsg(db) : sqlite3_errstr(code));
+    const std::string message = printable_line(db != nullptr ? sqlite3_errmsg(db) : sqlite3_errstr(code));
     throw Failure(reason, fmt::format("the database '{}' {}", path_.string(),
                                       explain(code, message, system_error, busy_timeout_)));
 }
@@ -159,6 +168,42 @@ std::string Connection::value_of(const std::string& sql) {
 void Connection::set_busy_timeout(int milliseconds) {
     busy_timeout_ = milliseconds;
     sqlite3_busy_timeout(handle_.get(), milliseconds);
+}
+
+bool Connection::has_moved() const {
+    int moved = 0;
+    sqlite3_file_control(handle_.get(), "main", SQLITE_FCNTL_HAS_MOVED, &moved);
+    return moved != 0;
+}
+
+void Connection::shrink() {
+    // SQLite attaches its copy, which may be larger than what memory should hold.
+    sqlite3_limit(handle_.get(), SQLITE_LIMIT_ATTACHED, 1);
+    execute("PRAGMA temp_store = FILE");
+    const int code = sqlite3_exec(handle_.get(), "VACUUM", nullptr, nullptr, nullptr);
+    sqlite3_limit(handle_.get(), SQLITE_LIMIT_ATTACHED, 0);
+    if (code != SQLITE_OK) fail(code);
+    execute("PRAGMA temp_store = MEMORY");
+}
+
+void Connection::begin_writing() {
+    using Clock = std::chrono::steady_clock;
+    if (has_moved()) throw Failure(Reason::moved, fmt::format("the database '{}' {}", path_.string(), k_moved));
+    sqlite3* const db = handle_.get();
+    const int patience = impatient_ ? std::min(busy_timeout_, k_impatient_milliseconds) : busy_timeout_;
+    const auto deadline = Clock::now() + std::chrono::milliseconds(patience);
+    sqlite3_busy_timeout(db, patience);
+    int code = SQLITE_OK;
+    while (true) {
+        code = sqlite3_exec(db, "BEGIN IMMEDIATE", nullptr, nullptr, nullptr);
+        // Some kinds of "busy" do not wait by themselves: another process recovers the log, or switches the journal.
+        if (code == SQLITE_OK || reason_of(code) != Reason::busy || Clock::now() >= deadline) break;
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    sqlite3_busy_timeout(db, busy_timeout_);
+    const bool in_vain = code != SQLITE_OK && reason_of(code) == Reason::busy;
+    impatient_ = in_vain && (impatient_ || patience > k_impatient_milliseconds);
+    if (code != SQLITE_OK) fail(code);
 }
 
 void Connection::leave_log_alone() {
@@ -252,19 +297,7 @@ bool Statement::is_null(int column) const {
 }
 
 Transaction::Transaction(Connection& connection) : connection_(connection) {
-    using Clock = std::chrono::steady_clock;
-    const auto deadline = Clock::now() + std::chrono::milliseconds(connection.busy_timeout());
-    while (true) {
-        try {
-            connection_.query("BEGIN IMMEDIATE").run();
-            return;
-        } catch (const Failure& failure) {
-            // Some kinds of "busy" do not wait by themselves: another process recovers the log, or switches the
-            // journal.
-            if (failure.reason() != Reason::busy || Clock::now() >= deadline) throw;
-            std::this_thread::sleep_for(std::chrono::milliseconds(5));
-        }
-    }
+    connection_.begin_writing();
 }
 
 Transaction::~Transaction() {

@@ -21,6 +21,7 @@ namespace tconv::sqlite {
 enum class Reason {
     other,
     busy,            ///< another connection holds the lock
+    moved,           ///< the file was moved or removed while it was open
     cannot_open,     ///< the file, or one that SQLite needs beside it
     read_only,       ///< a write is needed and not allowed
     hot_journal,     ///< a write was cut short, and undoing it is not allowed
@@ -106,8 +107,15 @@ public:
     /// First column of the first row of a statement that is needed once.
     [[nodiscard]] std::string value_of(const std::string& sql);
 
+    /// How long a statement tries again, with growing pauses, while another process holds the database.
     void set_busy_timeout(int milliseconds);
     [[nodiscard]] int busy_timeout() const { return busy_timeout_; }
+
+    /// Gives what is deleted back to the file system. Takes as much disk again while it works.
+    void shrink();
+
+    /// True when the path leads to another file by now, or to none: what is written would be lost.
+    [[nodiscard]] bool has_moved() const;
 
     /// Leaves the write-ahead log of somebody else's database as it is when closing.
     void leave_log_alone();
@@ -129,14 +137,19 @@ private:
     [[noreturn]] void fail(int code) const;
     void configure();
 
+    void begin_writing();
+
     std::filesystem::path path_;
     int busy_timeout_ = 0;
+    bool impatient_ = false;  // a write has waited in vain
     std::unique_ptr<sqlite3, Closer> handle_;
     std::set<std::string> texts_;  // of statements that were put together
     std::map<std::string_view, StatementPointer> prepared_;
 };
 
-/// A write transaction: BEGIN IMMEDIATE, with patience while other processes write. Undone unless committed.
+/// A write transaction: BEGIN IMMEDIATE, with patience while other processes write. Undone unless committed. Where that
+/// patience was in vain, the next ones wait a moment only, until one succeeds: somebody who has held the database for
+/// long shall not stop the caller again and again. Throws Failure.
 class Transaction {
 public:
     explicit Transaction(Connection& connection);

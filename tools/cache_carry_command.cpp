@@ -11,10 +11,10 @@
 #include <system_error>
 
 #include "cache/archive.hpp"
-#include "cache/paths.hpp"
 #include "core/error.hpp"
 #include "tools/command.hpp"
 #include "tools/format.hpp"
+#include "tools/stored_problems.hpp"
 #include "tools/values.hpp"
 
 namespace tconv {
@@ -28,18 +28,6 @@ struct CarryOptions {
     bool only_code = false;
 };
 
-std::filesystem::path database_path(const CarryOptions& options) {
-    return options.database.empty() ? default_database_path() : std::filesystem::path(options.database);
-}
-
-/// "1,234 trials", "1 trial".
-std::string counted(std::int64_t count, const std::string& what) {
-    std::string digits = fmt::format("{}", count);
-    for (std::size_t i = digits.size(); i > 3; i -= 3)
-        digits.insert(i - 3, ",");
-    return digits + " " + what + (count == 1 ? "" : "s");
-}
-
 void print_warnings(const std::vector<std::string>& warnings) {
     for (const std::string& warning : warnings)
         std::fputs(("tconv: warning: " + one_line(warning) + "\n").c_str(), stderr);
@@ -47,7 +35,7 @@ void print_warnings(const std::vector<std::string>& warnings) {
 
 /// The database to export; nothing where the user's own was not made yet. One named with --database must be there.
 std::optional<std::filesystem::path> stored_rows(const CarryOptions& options) {
-    const std::filesystem::path path = database_path(options);
+    const std::filesystem::path path = database_path(options.database);
     std::error_code error;
     const bool absent = std::filesystem::status(path, error).type() == std::filesystem::file_type::not_found;
     if (absent && options.database.empty()) return std::nullopt;
@@ -77,7 +65,7 @@ void run_export(const CarryOptions& options) {
 }
 
 void run_import(const CarryOptions& options) {
-    const std::filesystem::path database = database_path(options);
+    const std::filesystem::path database = database_path(options.database);
     const ImportResult result = import_archive(options.file, database);
     print_warnings(result.warnings);
     fmt::print("imported {}: new are {} of {}, {} of {}, {} of {}\n", one_line(options.file), result.taken.rows.trials,

@@ -2,17 +2,17 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <filesystem>
 #include <map>
 #include <memory>
-#include <set>
 
 #include "cache/database.hpp"
-#include "cache/paths.hpp"
 #include "core/error.hpp"
+#include "tools/cache_care_command.hpp"
 #include "tools/cache_carry_command.hpp"
+#include "tools/cache_quarantine_command.hpp"
 #include "tools/command.hpp"
 #include "tools/format.hpp"
+#include "tools/stored_problems.hpp"
 #include "tools/values.hpp"
 
 namespace tconv {
@@ -27,28 +27,8 @@ struct CacheOptions {
     std::optional<std::string> tolerance;
 };
 
-std::filesystem::path database_path(const CacheOptions& options) {
-    return options.database.empty() ? default_database_path() : std::filesystem::path(options.database);
-}
-
-/// The user's own database, or nothing where none was made yet; one named with --database must be there.
-std::optional<Database> open_existing(const CacheOptions& options) {
-    const std::filesystem::path path = database_path(options);
-    std::error_code error;
-    const bool absent = std::filesystem::status(path, error).type() == std::filesystem::file_type::not_found;
-    if (absent && options.database.empty()) {
-        fmt::print("nothing tuned yet: {} is made by the first tconv tune\n", path.string());
-        return std::nullopt;
-    }
-    return Database(path, OpenMode::read_only);
-}
-
-const std::string& name_or(const std::string& name, const std::string& otherwise) {
-    return name.empty() ? otherwise : name;
-}
-
 void run_list(const CacheOptions& options) {
-    const std::optional<Database> database = open_existing(options);
+    const std::optional<Database> database = open_existing(options.database);
     if (!database) return;
     std::vector<std::vector<std::string>> rows{
         {"problem", "best", "error", "family", "valid", "trials", "updated", "device"}};
@@ -60,31 +40,6 @@ void run_list(const CacheOptions& options) {
                         one_line(s.device)});
     }
     fmt::print("{}", align_columns(rows, 0b110110));
-}
-
-/// Rows of the list that `text` means: those with this name or key, else those whose name or key begins with it.
-std::vector<ProblemSummary> matches(const Database& database, const std::string& text) {
-    const std::vector<ProblemSummary> all = database.list();
-    std::vector<ProblemSummary> found;
-    const auto pick = [&](const auto& fits) { std::copy_if(all.begin(), all.end(), std::back_inserter(found), fits); };
-    pick([&](const auto& s) { return s.problem_name == text || key(s.problem) == text; });
-    if (!found.empty()) return found;
-    pick([&](const auto& s) { return s.problem_name.rfind(text, 0) == 0 || key(s.problem).rfind(text, 0) == 0; });
-    std::set<std::string> problems;
-    for (const ProblemSummary& s : found)
-        problems.insert(name_or(s.problem_name, key(s.problem)));
-    if (found.empty() || text.empty()) {
-        throw Error(ErrorKind::not_found,
-                    fmt::format("problem ({}) must be a name or a key of {}, or the beginning of one", shown(text),
-                                database.path().string()));
-    }
-    if (problems.size() > 1) {
-        throw Error(ErrorKind::bad_input,
-                    fmt::format("problem ({}) must be the beginning of one name or key, not of {}, "
-                                "among them {} and {}",
-                                shown(text), problems.size(), *problems.begin(), *std::next(problems.begin())));
-    }
-    return found;
 }
 
 void print_top(const std::vector<const Trial*>& winners) {
@@ -139,22 +94,25 @@ void print_problem(const Database& database, const ProblemSummary& s, std::optio
 void run_show(const CacheOptions& options) {
     std::optional<double> tolerance;
     if (options.tolerance) tolerance = parse_tolerance("--tolerance", *options.tolerance);
-    const std::optional<Database> database = open_existing(options);
+    const std::optional<Database> database = open_existing(options.database);
     if (!database)
         throw Error(ErrorKind::not_found, fmt::format("problem ({}) was never tuned", shown(options.problem)));
-    for (const ProblemSummary& summary : matches(*database, options.problem))
+    for (const ProblemSummary& summary : stored_problems(*database, options.problem))
         print_problem(*database, summary, tolerance);
 }
 
 }  // namespace
 
-void add_cache_command(CLI::App& app) {
-    CLI::App* command = app.add_subcommand("cache", "Look into the database of trials and winners, and carry it");
+void add_cache_command(CLI::App& app, int& exit_code) {
+    CLI::App* command =
+        app.add_subcommand("cache", "Look into the database of trials and winners, care for it, and carry it");
     command->require_subcommand(0, 1);
     command->callback([command] {
         if (command->get_subcommands().empty())
-            throw Error(ErrorKind::bad_input,
-                        "no command given after cache: it must be list, show, path, export or import");
+            throw Error(
+                ErrorKind::bad_input,
+                "no command given after cache: it must be list, show, quarantine, verify, prune, path, export or "
+                "import");
     });
     const auto options = std::make_shared<CacheOptions>();
     CLI::App* list = command->add_subcommand("list", "One line a problem and device, most recent first");
@@ -170,7 +128,9 @@ void add_cache_command(CLI::App& app) {
 
     CLI::App* path = command->add_subcommand("path", "Print the path of the database");
     add_database_option(*path, options->database);
-    path->callback([options] { fmt::print("{}\n", database_path(*options).string()); });
+    path->callback([options] { fmt::print("{}\n", database_path(options->database).string()); });
+    add_cache_quarantine_commands(*command);
+    add_cache_care_commands(*command, exit_code);
     add_cache_carry_commands(*command);
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <csignal>
 #include <cstdio>
 
 #include "core/error.hpp"
@@ -57,7 +58,7 @@ int parse_and_run(int argc, const char* const* argv) {
     add_tune_command(app, exit_code);
     add_bench_command(app, exit_code, command_text(argc, argv));
     add_compile_command(app, exit_code);
-    add_cache_command(app);
+    add_cache_command(app, exit_code);
     add_devices_command(app);
     add_spaces_command(app);
     try {
@@ -83,6 +84,8 @@ int flush_output(int exit_code) {
 }  // namespace
 
 int run_command(int argc, const char* const* argv) {
+    // A file that may not grow (a limit of the shell) is then an error of the write, not the end of the session.
+    std::signal(SIGXFSZ, SIG_IGN);
     try {
         return flush_output(parse_and_run(argc, argv));
     } catch (const Error& error) {

@@ -22,7 +22,7 @@ inline constexpr int k_exit_interrupted = 130;
 void add_tune_command(CLI::App& app, int& exit_code);
 void add_bench_command(CLI::App& app, int& exit_code, const std::string& command_text);
 void add_compile_command(CLI::App& app, int& exit_code);
-void add_cache_command(CLI::App& app);
+void add_cache_command(CLI::App& app, int& exit_code);
 void add_devices_command(CLI::App& app);
 void add_spaces_command(CLI::App& app);
 

@@ -58,6 +58,24 @@ std::string format_bytes(double bytes) {
     return whole ? fmt::format("{:.0f} {}", bytes, units[unit]) : fmt::format("{:.1f} {}", bytes, units[unit]);
 }
 
+std::string counted(std::int64_t count, const std::string& what) {
+    const std::string plain = fmt::format("{}", count);
+    std::string digits;
+    for (std::size_t i = 0; i < plain.size(); ++i) {
+        if (i > 0 && (plain.size() - i) % 3 == 0) digits += ',';
+        digits += plain[i];
+    }
+    return fmt::format("{} {}{}", digits, what, count == 1 ? "" : "s");
+}
+
+std::string format_age(std::int64_t seconds) {
+    constexpr std::int64_t minute = 60, hour = 60 * minute, day = 24 * hour;
+    if (seconds < 2 * minute) return fmt::format("{} s", std::max<std::int64_t>(seconds, 0));
+    if (seconds < 2 * hour) return fmt::format("{} min", seconds / minute);
+    if (seconds < 2 * day) return fmt::format("{} h", seconds / hour);
+    return fmt::format("{} days", seconds / day);
+}
+
 std::string format_factor(double factor) {
     if (factor >= 100) return fmt::format("{:.0f}x", factor);
     if (factor < 0.1) return fmt::format("{:.2g}x", factor);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,6 +22,12 @@ namespace tconv {
 
 /// Bytes in the largest binary unit that keeps them at 1 or more: "227 KiB", "139.8 GiB".
 [[nodiscard]] std::string format_bytes(double bytes);
+
+/// A count with commas and its noun: "1,234 trials", "1 trial".
+[[nodiscard]] std::string counted(std::int64_t count, const std::string& what);
+
+/// A span of time for people, in its largest unit: "3 s", "12 min", "5 h", "40 days". Negative counts as 0.
+[[nodiscard]] std::string format_age(std::int64_t seconds);
 
 /// A factor: "12.3x", "1.02x", "340x", "0.0013x".
 [[nodiscard]] std::string format_factor(double factor);

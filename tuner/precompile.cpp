@@ -44,8 +44,8 @@ private:
 
 /// Tells a contest of the stored trials, as a session does; gives back warnings.
 std::vector<std::string> report_stored(Contest& contest, Database* database, const DeviceInfo& device,
-                                       const Problem& problem, double tolerance) {
-    TrialLog log(database, device, problem, tolerance);
+                                       const Problem& problem, double tolerance, const std::string& compiler_version) {
+    TrialLog log(database, device, problem, tolerance, compiler_version);
     for (const std::string& family : contest.families())
         log.recall(family, contest.template_hash_of(family));
     for (const Trial& trial : log.trials())
@@ -111,7 +111,7 @@ PrecompileResult Precompiler::compile(const PrecompileRequest& request,
     const double tolerance = request.tolerance < 0 ? default_tolerance(request.problem.dtype) : request.tolerance;
     Contest contest(request.problem, impl_->device, impl_->spaces, request.seed, k_budget, tolerance);
     std::vector<std::string> warnings =
-        report_stored(contest, impl_->database, impl_->device, request.problem, tolerance);
+        report_stored(contest, impl_->database, impl_->device, request.problem, tolerance, impl_->compiler.version());
     std::int64_t proposed = 0;
     std::int64_t done = 0;
     std::int64_t refused = 0;

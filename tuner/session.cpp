@@ -40,7 +40,7 @@ public:
           stop_(std::move(stop)),
           device_(environment.device),
           tolerance_(request.tolerance < 0 ? default_tolerance(request.problem.dtype) : request.tolerance),
-          log_(environment.database, device_.info(), request.problem, tolerance_),
+          log_(environment.database, device_.info(), request.problem, tolerance_, environment.compiler.version()),
           laboratory_(environment.laboratory) {
         validate(request.problem);
         if (const std::string refusal = run_refusal(request.problem, device_.info()); !refusal.empty())
@@ -227,6 +227,7 @@ void Session::finalists() {
 }
 
 TuneResult Session::finish() {
+    log_.finish();
     TuneResult result;
     result.problem = request_.problem;
     result.problem_name = request_.problem_name;

@@ -8,22 +8,42 @@
 #include "tuner/evaluate.hpp"
 
 namespace tconv {
+namespace {
 
-TrialLog::TrialLog(Database* database, const DeviceInfo& device, const Problem& problem, double tolerance)
-    : database_(database), device_(device), problem_(problem), tolerance_(tolerance) {}
+constexpr int k_patience = 8;  // trials that are refused before the rest waits on
+
+}  // namespace
+
+TrialLog::TrialLog(Database* database, const DeviceInfo& device, const Problem& problem, double tolerance,
+                   const std::string& compiler_version)
+    : database_(database),
+      device_(device),
+      problem_(problem),
+      tolerance_(tolerance),
+      compiler_version_(compiler_version) {}
 
 bool TrialLog::is_good(const Trial& trial) const {
     return trial.outcome.kind == OutcomeKind::valid && trial.outcome.error.relative <= tolerance_;
+}
+
+/// Whether a stored trial says what would come out now.
+bool TrialLog::counts(const Trial& stored) const {
+    const Outcome& outcome = stored.outcome;
+    // A right kernel stays right with another driver, and a slow one slow.
+    if (outcome.kind == OutcomeKind::valid || outcome.kind == OutcomeKind::too_slow) return true;
+    const bool same_driver = device_.driver_version.empty() || stored.driver_version == device_.driver_version;
+    if (!same_driver || stored.compiler_version != compiler_version_) return false;
+    return outcome.kind != OutcomeKind::wrong_result || !(outcome.error.relative <= tolerance_);
 }
 
 void TrialLog::recall(const std::string& template_name, const std::string& template_hash) {
     if (database_ == nullptr) return;
     try {
         for (Trial& trial : database_->trials(problem_, device_key(device_), template_name, template_hash)) {
-            const bool may_be_right =
-                trial.outcome.kind == OutcomeKind::wrong_result && trial.outcome.error.relative <= tolerance_;
-            if (!may_be_right) trials_.push_back(std::move(trial));
+            if (counts(trial)) trials_.push_back(std::move(trial));
         }
+        for (const std::string& damaged : database_->take_warnings())
+            warn(damaged);
         const std::optional<double> best = best_milliseconds();
         std::erase_if(trials_, [&](const Trial& trial) {
             return trial.outcome.kind == OutcomeKind::too_slow &&
@@ -42,11 +62,48 @@ void TrialLog::record(const Trial& trial, const std::string& binary) {
     if (found == trials_.end()) found = trials_.insert(trials_.end(), trial);
     *found = trial;
     if (database_ == nullptr) return;
-    try {
-        found->id = database_->record(device_, trial, binary);
-    } catch (const Error& error) {
-        warn(fmt::format("a trial could not be stored: {}", error.what()));
+    const auto place = static_cast<std::size_t>(found - trials_.begin());
+    const auto waits = std::find_if(waiting_.begin(), waiting_.end(), [&](const auto& w) { return w.trial == place; });
+    Waiting one{place, binary};
+    if (waits != waiting_.end()) {
+        // The machine code came with an earlier record of the trial.
+        if (one.binary.empty() && !trial.outcome.binary_key.empty()) one.binary = std::move(waits->binary);
+        waiting_.erase(waits);
     }
+    if (store(one)) {
+        store_waiting();
+    } else {
+        waiting_.push_back(std::move(one));
+    }
+}
+
+bool TrialLog::store(const Waiting& one) {
+    Trial& trial = trials_[one.trial];
+    try {
+        trial.id = database_->record(device_, trial, one.binary);
+        return true;
+    } catch (const Error& error) {
+        last_failure_ = error.what();
+        return false;
+    }
+}
+
+void TrialLog::store_waiting() {
+    // One that can never be stored shall not hold up the others, nor a database that takes nothing the session.
+    int failures = 0;
+    std::erase_if(waiting_, [&](const Waiting& one) {
+        const bool stored = failures < k_patience && store(one);
+        if (!stored) ++failures;
+        return stored;
+    });
+}
+
+void TrialLog::finish() {
+    store_waiting();
+    if (waiting_.empty()) return;
+    warn(fmt::format("{} of {} trials could not be stored and will be missing next time: {}", waiting_.size(),
+                     trials_.size(), last_failure_));
+    waiting_.clear();
 }
 
 std::optional<double> TrialLog::search_time(const Trial& trial) const {

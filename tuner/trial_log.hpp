@@ -14,15 +14,24 @@ namespace tconv {
 /// database. A database that fails costs a warning, not the session.
 class TrialLog {
 public:
-    /// `database` may be null and outlives the object.
-    TrialLog(Database* database, const DeviceInfo& device, const Problem& problem, double tolerance);
+    /// `database` may be null and outlives the object. `compiler_version` and the device's driver are the environment
+    /// in which trials are made now.
+    TrialLog(Database* database, const DeviceInfo& device, const Problem& problem, double tolerance,
+             const std::string& compiler_version);
 
-    /// Takes up the stored trials of a template. A trial that was wrong only by a stricter tolerance, or too slow only
-    /// beside a best one of a looser tolerance, is left out, to be evaluated again.
+    /// Takes up the stored trials of a template. Left out, to be evaluated again, is a trial that
+    /// - failed with another driver or compiler (a device without a driver version is described, not present: there
+    ///   the compiler alone counts),
+    /// - was wrong only by a stricter tolerance, or
+    /// - was too slow only beside a best one of a looser tolerance.
     void recall(const std::string& template_name, const std::string& template_hash);
 
-    /// Adds or replaces (same template and config) a trial and stores it.
+    /// Adds or replaces (same template and config) a trial and stores it. Where that fails it is kept, and stored with
+    /// one of the next that can be.
     void record(const Trial& trial, const std::string& binary);
+
+    /// Tries once more to store what could not be stored so far; a warning says what is lost.
+    void finish();
 
     [[nodiscard]] const std::vector<Trial>& trials() const { return trials_; }
     /// Valid trials within the tolerance, fastest first, those dropped after one sample last; earlier ones first on a
@@ -41,13 +50,24 @@ public:
     [[nodiscard]] bool is_good(const Trial& trial) const;
 
 private:
+    struct Waiting {
+        std::size_t trial;  ///< its place in trials_
+        std::string binary;
+    };
+
+    [[nodiscard]] bool counts(const Trial& stored) const;
+    bool store(const Waiting& one);
+    void store_waiting();
     void warn(const std::string& sentence);
 
     Database* database_;
     DeviceInfo device_;
     Problem problem_;
     double tolerance_;
+    std::string compiler_version_;
     std::vector<Trial> trials_;
+    std::vector<Waiting> waiting_;  ///< not stored yet, oldest first
+    std::string last_failure_;
     std::vector<std::string> warnings_;
 };
 

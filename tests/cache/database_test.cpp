@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "core/error.hpp"
+#include "core/hash.hpp"
 #include "samples.hpp"
 #include "scratch.hpp"
 #include "tests/catch.hpp"
@@ -285,14 +286,15 @@ TEST_CASE("requests are counted") {
 TEST_CASE("a hundred thousand trials are listed, and the fastest is found among them") {
     Fixture f;
     f.record(1, 50.0);
-    run_sql(f.path,
-            "INSERT INTO trial SELECT NULL, problem, device, template, '{\"number\":' || n.value || '}', "
-            "CASE n.value % 3 WHEN 0 THEN 'valid' WHEN 1 THEN 'compile_error' ELSE 'wrong_result' END, reason, "
-            "error_relative, error_absolute, error_index, error_distribution, 1000.0 - n.value / 1000.0, minimum_ms, "
-            "spread, samples_ms, dropped_early, registers, static_shared_bytes, local_bytes, "
-            "blocks_per_multiprocessor, compile_ms, plan, binary_key, driver_version, compiler_version, created FROM "
-            "trial, (WITH RECURSIVE c (value) AS (VALUES (2) UNION ALL SELECT value + 1 FROM c LIMIT 99999) SELECT * "
-            "FROM c) n WHERE trial.id = 1");
+    run_sql(
+        f.path,
+        "INSERT INTO trial SELECT NULL, problem, device, template, '{\"number\":' || n.value || '}', "
+        "CASE n.value % 3 WHEN 0 THEN 'valid' WHEN 1 THEN 'compile_error' ELSE 'wrong_result' END, reason, "
+        "error_relative, error_absolute, error_index, error_distribution, 1000.0 - n.value / 1000.0, minimum_ms, "
+        "spread, samples_ms, dropped_early, registers, static_shared_bytes, local_bytes, "
+        "blocks_per_multiprocessor, compile_ms, plan, binary_key, driver_version, compiler_version, created, NULL FROM "
+        "trial, (WITH RECURSIVE c (value) AS (VALUES (2) UNION ALL SELECT value + 1 FROM c LIMIT 99999) SELECT * "
+        "FROM c) n WHERE trial.id = 1");
     const auto list = f.database.list();
     REQUIRE(list.size() == 1);
     CHECK(list[0].trials == 100000);
@@ -314,4 +316,27 @@ TEST_CASE("the views for people name the winner and what is in quarantine") {
     CHECK(query_sql(f.path, "SELECT json_extract(config, '$.number') FROM winner") == std::vector<std::string>{"2"});
     CHECK(query_sql(f.path, "SELECT json_extract(config, '$.number') FROM quarantine") ==
           std::vector<std::string>{"3"});
+}
+
+TEST_CASE("machine code that a replaced trial leaves behind goes with it, unless another trial names it") {
+    const ScratchFolder scratch;
+    const std::filesystem::path path = scratch / "t.db";
+    Database database(path, OpenMode::read_write);
+    const auto keys = [&] { return query_sql(path, "SELECT key FROM binary ORDER BY rowid"); };
+    Trial first = sample_trial(sample_problem(), 1, 1.0);
+    Trial second = sample_trial(sample_problem(), 2, 2.0);
+    const std::string shared = content_hash("shared");
+    const std::string own = content_hash("own");
+    first.outcome.binary_key = second.outcome.binary_key = shared;
+    database.record(sample_gpu(), first, sample_binary(1));
+    database.record(sample_gpu(), second, sample_binary(1));
+    first.outcome.binary_key = own;
+    database.record(sample_gpu(), first, sample_binary(2));
+    CHECK(keys() == std::vector<std::string>{shared, own});
+    database.record(sample_gpu(), first, {});  // timed again: the code stays
+    CHECK(keys() == std::vector<std::string>{shared, own});
+    second.outcome.binary_key.clear();
+    second.outcome.kind = OutcomeKind::crashed;
+    database.record(sample_gpu(), second, {});
+    CHECK(keys() == std::vector<std::string>{own});
 }

@@ -31,7 +31,7 @@ void check_refused(const std::filesystem::path& path, const std::vector<std::str
 TEST_CASE("the file says whose it is and in which version, and all tables are strict") {
     const ScratchFolder scratch;
     k_open(scratch / "t.db", OpenMode::read_write);
-    CHECK(query_sql(scratch / "t.db", "PRAGMA user_version") == std::vector<std::string>{"2"});
+    CHECK(query_sql(scratch / "t.db", "PRAGMA user_version") == std::vector<std::string>{"3"});
     CHECK(query_sql(scratch / "t.db",
                     "SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table' AND "
                     "NOT strict AND name NOT LIKE 'sqlite_%'")
@@ -51,7 +51,7 @@ TEST_CASE("a newer version is refused, naming both, and is left alone") {
     const ScratchFolder scratch;
     k_open(scratch / "t.db", OpenMode::read_write);
     run_sql(scratch / "t.db", "PRAGMA user_version = 7; PRAGMA journal_mode = DELETE");
-    check_refused(scratch / "t.db", {"newer", "version 7", "up to 2"});
+    check_refused(scratch / "t.db", {"newer", "version 7", "up to 3"});
 }
 
 TEST_CASE("a file of version 1 is brought up to date when opened for writing, with all that it holds") {
@@ -60,13 +60,14 @@ TEST_CASE("a file of version 1 is brought up to date when opened for writing, wi
         Database database(scratch / "new.db", OpenMode::read_write);
         database.record(sample_gpu(), sample_trial(sample_problem(), 1, 0.5), sample_binary(1));
     }
+    write_bytes(scratch / "from.db", read_bytes(scratch / "new.db"));
     run_sql(scratch / "t.db", read_bytes(TCONV_VERSION_1_SCHEMA));
-    run_sql(
-        scratch / "t.db",
-        "ATTACH '" + (scratch / "new.db").string() +
-            "' AS new; INSERT INTO device SELECT * FROM new.device; INSERT INTO problem SELECT * FROM new.problem; "
-            "INSERT INTO template SELECT * FROM new.template; INSERT INTO binary SELECT * FROM new.binary; "
-            "INSERT INTO trial SELECT * FROM new.trial; INSERT INTO ceilings VALUES (1, 4e12, 6e13, 0.003, 'then')");
+    run_sql(scratch / "t.db",
+            "ATTACH '" + (scratch / "from.db").string() +
+                "' AS new; INSERT INTO device SELECT * FROM new.device; INSERT INTO problem SELECT * FROM new.problem; "
+                "INSERT INTO template SELECT * FROM new.template; INSERT INTO binary SELECT * FROM new.binary; "
+                "ALTER TABLE new.trial DROP COLUMN digest; INSERT INTO trial SELECT * FROM new.trial; INSERT INTO "
+                "ceilings VALUES (1, 4e12, 6e13, 0.003, 'then')");
     const std::string before = read_bytes(scratch / "t.db");
 
     const std::string refusal = cache_error([&] { k_open(scratch / "t.db", OpenMode::read_only); });
@@ -74,7 +75,7 @@ TEST_CASE("a file of version 1 is brought up to date when opened for writing, wi
     CHECK(read_bytes(scratch / "t.db") == before);
 
     Database database(scratch / "t.db", OpenMode::read_write);
-    CHECK(query_sql(scratch / "t.db", "PRAGMA user_version") == std::vector<std::string>{"2"});
+    CHECK(query_sql(scratch / "t.db", "PRAGMA user_version") == std::vector<std::string>{"3"});
     const char* const shape =
         "SELECT t.name || ' ' || c.name || ' ' || c.type || ' ' || c.\"notnull\" FROM pragma_table_list t, "
         "pragma_table_info(t.name) c WHERE t.schema = 'main' ORDER BY t.name, c.cid";
@@ -93,6 +94,28 @@ TEST_CASE("a file of version 1 is brought up to date when opened for writing, wi
     CHECK(winner->binary == sample_binary(1));
     database.store_ceilings(sample_gpu(), {1, 2, 3, 4, 5});
     CHECK(database.ceilings(device_key(sample_gpu()))->bf16_flops_per_second == 5);
+}
+
+TEST_CASE("a file of version 2 is brought up to date when opened for writing") {
+    const ScratchFolder scratch;
+    const std::filesystem::path path = scratch / "t.db";
+    {
+        Database database(path, OpenMode::read_write);
+        database.record(sample_gpu(), sample_trial(sample_problem(), 1, 0.5), sample_binary(1));
+    }
+    const char* const shape = "SELECT name FROM sqlite_schema ORDER BY name";
+    const auto wanted = query_sql(path, shape);
+    run_sql(path,
+            "PRAGMA journal_mode = DELETE; DROP INDEX trial_by_failure; DROP INDEX trial_by_binary; "
+            "ALTER TABLE trial DROP COLUMN digest; PRAGMA user_version = 2");
+    CHECK(cache_error([&] { k_open(path, OpenMode::read_only); }).find("older tconv") != std::string::npos);
+    const Database writer(path, OpenMode::read_write);
+    CHECK(query_sql(path, "PRAGMA user_version") == std::vector<std::string>{"3"});
+    CHECK(query_sql(path, shape) == wanted);
+    const auto winner = writer.winner(sample_problem(), sample_gpu(), 1);
+    REQUIRE(winner);
+    check_same(winner->trial, sample_trial(sample_problem(), 1, 0.5));
+    CHECK(winner->binary == sample_binary(1));
 }
 
 TEST_CASE("a damaged file of version 1 is an error that leaves it at version 1") {
@@ -130,7 +153,7 @@ TEST_CASE("an empty file is filled when opened for writing and is an error when 
 
 TEST_CASE("a file with the right marks and the wrong tables is an error at its first use") {
     const ScratchFolder scratch;
-    run_sql(scratch / "t.db", "PRAGMA application_id = 0x74636e76; PRAGMA user_version = 2; CREATE TABLE trial (x)");
+    run_sql(scratch / "t.db", "PRAGMA application_id = 0x74636e76; PRAGMA user_version = 3; CREATE TABLE trial (x)");
     Database database(scratch / "t.db", OpenMode::read_write);
     const std::vector<std::string> errors{
         cache_error([&] { (void)database.list(); }),

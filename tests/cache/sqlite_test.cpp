@@ -73,8 +73,34 @@ TEST_CASE("a lock that another process keeps is an error that says so") {
     other.set_busy_timeout(20);
     const sqlite::Transaction held(f.connection);
     const std::string error = cache_error([&] { const sqlite::Transaction second(other); });
-    CHECK(error.find("locked by another process") != std::string::npos);
+    CHECK(error.find("held by another process") != std::string::npos);
     CHECK(error.find(f.path.string()) != std::string::npos);
+}
+
+TEST_CASE("after a wait in vain the next ones are short, until a transaction succeeds") {
+    Fixture f;
+    sqlite::Connection other(f.path, sqlite::Access::read_write);
+    other.set_busy_timeout(100);
+    {
+        const sqlite::Transaction held(f.connection);
+        CHECK_FALSE(cache_error([&] { const sqlite::Transaction second(other); }).empty());
+        other.set_busy_timeout(24 * 3600 * 1000);  // were it waited for, this test would never end
+        for (int i = 0; i < 3; ++i)
+            CHECK_FALSE(cache_error([&] { const sqlite::Transaction second(other); }).empty());
+    }
+    const sqlite::Transaction second(other);
+}
+
+TEST_CASE("a file that is moved while it is open is an error that says so, and is written again where it comes back") {
+    Fixture f;
+    const std::filesystem::path aside = f.path.string() + ".aside";
+    CHECK_FALSE(f.connection.has_moved());
+    std::filesystem::rename(f.path, aside);
+    CHECK(f.connection.has_moved());
+    CHECK(cache_error([&] { const sqlite::Transaction lost(f.connection); }).find("was moved or removed") !=
+          std::string::npos);
+    std::filesystem::rename(aside, f.path);
+    const sqlite::Transaction again(f.connection);
 }
 
 TEST_CASE("a file that cannot grow is an error that says so, and its transaction is undone") {

@@ -25,7 +25,7 @@ Trial trial(std::int64_t tile, OutcomeKind kind, double milliseconds, double err
 }  // namespace
 
 TEST_CASE("a trial that was too slow is no failure, never a winner, and tells the search its time") {
-    TrialLog log(nullptr, DeviceInfo{}, Problem{}, 1e-4);
+    TrialLog log(nullptr, DeviceInfo{}, Problem{}, 1e-4, "c 1");
     log.record(trial(1, OutcomeKind::valid, 2.0, 1e-6), {});
     log.record(trial(2, OutcomeKind::too_slow, 9.0, 1e-6), {});
     log.record(trial(3, OutcomeKind::wrong_result, 0.5, 1e-2), {});
@@ -43,14 +43,14 @@ TEST_CASE("what was too slow beside a looser tolerance's best is looked at again
     const DeviceInfo device{};
     const Problem problem{};
     {
-        TrialLog loose(&database, device, problem, 1e-2);
+        TrialLog loose(&database, device, problem, 1e-2, "c 1");
         loose.record(trial(1, OutcomeKind::valid, 1.0, 1e-3), {});
         loose.record(trial(2, OutcomeKind::too_slow, 4.0, 1e-6), {});
         loose.record(trial(3, OutcomeKind::too_slow, 40.0, 1e-6), {});
         loose.record(trial(4, OutcomeKind::valid, 3.0, 1e-6), {});
     }
     const auto recalled = [&](double tolerance) {
-        TrialLog log(&database, device, problem, tolerance);
+        TrialLog log(&database, device, problem, tolerance, "c 1");
         log.recall("direct", k_hash);
         std::vector<std::int64_t> tiles;
         for (const Trial& t : log.trials())
@@ -60,4 +60,117 @@ TEST_CASE("what was too slow beside a looser tolerance's best is looked at again
     CHECK(recalled(1e-2) == std::vector<std::int64_t>{1, 2, 3, 4});
     // The best within 1e-4 takes 3 ms, so 4 ms is worth a look and 40 ms is not.
     CHECK(recalled(1e-4) == std::vector<std::int64_t>{1, 3, 4});
+}
+
+namespace {
+
+/// Tiles of the trials that a session with this driver and compiler takes up.
+std::vector<std::int64_t> recalled_with(Database& database, const std::string& driver, const std::string& compiler,
+                                        const std::string& hash = k_hash) {
+    DeviceInfo device;
+    device.driver_version = driver;
+    TrialLog log(&database, device, Problem{}, 1e-4, compiler);
+    log.recall("direct", hash);
+    std::vector<std::int64_t> tiles;
+    for (const Trial& t : log.trials())
+        tiles.push_back(t.config.at("tile"));
+    return tiles;
+}
+
+}  // namespace
+
+TEST_CASE("a failed trial counts with the same driver, compiler and template alone; a right one always") {
+    const test::ScratchFolder folder;
+    Database database(folder / "tconv.db", OpenMode::read_write);
+    DeviceInfo device;
+    device.driver_version = "13.0";
+    std::vector<std::int64_t> all;
+    {
+        TrialLog log(&database, device, Problem{}, 1e-4, "c 1");
+        for (int kind = 0; kind <= static_cast<int>(OutcomeKind::too_slow); ++kind) {
+            Trial t = trial(kind, static_cast<OutcomeKind>(kind), kind == 0 ? 1.0 : 9.0, 1e-6);
+            if (t.outcome.kind == OutcomeKind::wrong_result) t.outcome.error.relative = 1;
+            t.driver_version = "13.0";
+            t.compiler_version = "c 1";
+            log.record(t, {});
+            all.push_back(kind);
+        }
+    }
+    const std::vector<std::int64_t> right{0, static_cast<std::int64_t>(OutcomeKind::too_slow)};
+    CHECK(recalled_with(database, "13.0", "c 1") == all);
+    CHECK(recalled_with(database, "13.1", "c 1") == right);
+    CHECK(recalled_with(database, "13.0", "c 2") == right);
+    CHECK(recalled_with(database, "13.0", "c 1", "another hash").empty());
+    CHECK(recalled_with(database, "", "c 1") == all);  // a device that is only described
+    CHECK(recalled_with(database, "", "c 2") == right);
+}
+
+TEST_CASE("a trial that failed elsewhere and is measured again replaces the old one") {
+    const test::ScratchFolder folder;
+    Database database(folder / "tconv.db", OpenMode::read_write);
+    for (const char* const driver : {"13.0", "13.1"}) {
+        DeviceInfo device;
+        device.driver_version = driver;
+        TrialLog log(&database, device, Problem{}, 1e-4, "c 1");
+        log.recall("direct", k_hash);
+        CHECK(log.trials().empty());
+        Trial t = trial(1, OutcomeKind::crashed, 0, 0);
+        t.driver_version = driver;
+        t.compiler_version = "c 1";
+        log.record(t, {});
+    }
+    CHECK(recalled_with(database, "13.0", "c 1").empty());
+    CHECK(recalled_with(database, "13.1", "c 1") == std::vector<std::int64_t>{1});
+}
+
+TEST_CASE("trials that a database refuses are stored later, or named as lost at the end") {
+    const test::ScratchFolder folder;
+    const auto path = folder / "tconv.db";
+    const auto aside = folder / "aside.db";
+    Database database(path, OpenMode::read_write);
+    TrialLog log(&database, DeviceInfo{}, Problem{}, 1e-4, "c 1");
+    log.record(trial(1, OutcomeKind::valid, 1.0, 1e-6), {});
+    std::filesystem::rename(path, aside);
+    for (std::int64_t tile = 2; tile <= 40; ++tile)
+        log.record(trial(tile, OutcomeKind::valid, static_cast<double>(tile), 1e-6), {});
+    CHECK(log.trials().size() == 40);
+    CHECK(log.best_milliseconds() == 1.0);
+    SECTION("the database comes back") {
+        std::filesystem::rename(aside, path);
+        for (std::int64_t again = 0; again < 2; ++again)
+            log.record(trial(41 + again, OutcomeKind::valid, 50.0, 1e-6), {});
+        log.finish();
+        CHECK(log.warnings().empty());
+        CHECK(recalled_with(database, "", "c 1").size() == 42);
+    }
+    SECTION("it comes back at the very end") {
+        std::filesystem::rename(aside, path);
+        log.finish();
+        CHECK(log.warnings().empty());
+        CHECK(recalled_with(database, "", "c 1").size() == 40);
+    }
+    SECTION("it stays away") {
+        log.finish();
+        REQUIRE(log.warnings().size() == 1);
+        CHECK(log.warnings()[0].find("39 of 40 trials could not be stored") == 0);
+        CHECK(log.warnings()[0].find("was moved or removed") != std::string::npos);
+        CHECK_FALSE(std::filesystem::exists(path));
+    }
+}
+
+TEST_CASE("a stored trial that is damaged is left out, with a warning") {
+    const test::ScratchFolder folder;
+    Database database(folder / "tconv.db", OpenMode::read_write);
+    {
+        TrialLog log(&database, DeviceInfo{}, Problem{}, 1e-4, "c 1");
+        Trial bad = trial(1, OutcomeKind::valid, 1.0, 1e-6);
+        bad.config = {{"no identifier", 1}};
+        log.record(bad, {});
+        log.record(trial(2, OutcomeKind::valid, 2.0, 1e-6), {});
+    }
+    TrialLog log(&database, DeviceInfo{}, Problem{}, 1e-4, "c 1");
+    log.recall("direct", k_hash);
+    CHECK(log.trials().size() == 1);
+    REQUIRE(log.warnings().size() == 1);
+    CHECK(log.warnings()[0].find("trial 1 of the database") == 0);
 }

@@ -1,8 +1,8 @@
-#include "cache/one_line.hpp"
+#include "cache/printable_line.hpp"
 
 namespace tconv {
 
-std::string one_line(std::string_view text) {
+std::string printable_line(std::string_view text) {
     constexpr std::size_t k_longest = 300;
     std::string line(text.substr(0, k_longest));
     for (char& c : line) {
