@@ -66,21 +66,25 @@ Launch launch_from_json(const Json& json) {
     return launch;
 }
 
+std::int64_t grid_limit(std::size_t axis) {
+    return axis == 0 ? k_max_grid_x : k_max_grid_yz;
+}
+
 void check_geometry(const Launch& launch, std::int64_t batch, const DeviceInfo& device) {
     if (launch.batch_axis < -1 || launch.batch_axis > 2) {
         reject(fmt::format("batch_axis ({}) must be -1, 0, 1 or 2", launch.batch_axis));
     }
     std::int64_t threads = 1;
     for (std::size_t axis = 0; axis < 3; ++axis) {
-        const std::int64_t grid_limit = axis == 0 ? k_max_grid_x : k_max_grid_yz;
+        const std::int64_t limit = grid_limit(axis);
         std::int64_t grid = launch.grid[axis];
-        if (grid < 1 || grid > grid_limit) {
-            reject(fmt::format("grid {} of {} ({}) must be 1 to {}", "xyz"[axis], launch.kernel, grid, grid_limit));
+        if (grid < 1 || grid > limit) {
+            reject(fmt::format("grid {} of {} ({}) must be 1 to {}", "xyz"[axis], launch.kernel, grid, limit));
         }
         if (launch.batch_axis == static_cast<int>(axis) &&
-            (__builtin_mul_overflow(grid, std::max<std::int64_t>(batch, 1), &grid) || grid > grid_limit)) {
+            (__builtin_mul_overflow(grid, std::max<std::int64_t>(batch, 1), &grid) || grid > limit)) {
             reject(fmt::format("grid {} of {} ({} a batch entry, batch {}) must be at most {}", "xyz"[axis],
-                               launch.kernel, launch.grid[axis], batch, grid_limit));
+                               launch.kernel, launch.grid[axis], batch, limit));
         }
         const std::int64_t block_limit = axis == 2 ? 64 : 1024;
         if (launch.block[axis] < 1 || launch.block[axis] > block_limit) {
@@ -118,6 +122,16 @@ void check_arguments(const Launch& launch, std::int64_t workspace) {
     }
 }
 
+void check_alignment(const LaunchPlan& plan, DataType type) {
+    const std::int64_t alignment = plan.alignment;
+    const std::int64_t element = size_in_bytes(type);
+    const bool power_of_two = alignment > 0 && (alignment & (alignment - 1)) == 0;
+    if (!power_of_two || alignment < element || alignment > k_most_alignment) {
+        reject(fmt::format("alignment ({} bytes) must be a power of two from {} to {}", alignment, element,
+                           k_most_alignment));
+    }
+}
+
 }  // namespace
 
 std::string to_json(const LaunchPlan& plan) {
@@ -125,6 +139,7 @@ std::string to_json(const LaunchPlan& plan) {
               {"constants", plan.constants},
               {"workspace_bytes", plan.workspace_bytes},
               {"workspace_bytes_per_batch", plan.workspace_bytes_per_batch},
+              {"alignment", plan.alignment},
               {"launches", Json::array()}};
     for (const Launch& launch : plan.launches) {
         Json arguments = Json::array();
@@ -148,6 +163,7 @@ LaunchPlan launch_plan_from_json(const std::string& text) {
         plan.constants = config_from_json(json.at("constants").dump());
         plan.workspace_bytes = json.at("workspace_bytes").get<std::int64_t>();
         plan.workspace_bytes_per_batch = json.at("workspace_bytes_per_batch").get<std::int64_t>();
+        plan.alignment = json.value("alignment", k_default_alignment);
         for (const Json& launch : json.at("launches"))
             plan.launches.push_back(launch_from_json(launch));
         return plan;
@@ -166,6 +182,7 @@ void check_plan(const LaunchPlan& plan, const Problem& problem, const DeviceInfo
         reject(fmt::format("workspace ({} bytes + {} a batch entry, batch {}) must be 0 to {} bytes",
                            plan.workspace_bytes, plan.workspace_bytes_per_batch, problem.batch, workspace_limit));
     }
+    check_alignment(plan, problem.dtype);
     bool writes_output = false;
     for (const Launch& launch : plan.launches) {
         check_geometry(launch, problem.batch, device);
@@ -191,6 +208,17 @@ std::array<std::int64_t, 3> grid_for(const Launch& launch, std::int64_t batch) {
 
 std::int64_t workspace_for(const LaunchPlan& plan, std::int64_t batch) {
     return plan.workspace_bytes + plan.workspace_bytes_per_batch * batch;
+}
+
+std::int64_t workspace_alignment(const LaunchPlan& plan) {
+    return std::max(plan.alignment, k_default_alignment);
+}
+
+bool serves_batch(const LaunchPlan& plan, std::int64_t batch) {
+    return std::all_of(plan.launches.begin(), plan.launches.end(), [&](const Launch& launch) {
+        const auto axis = static_cast<std::size_t>(launch.batch_axis);
+        return launch.batch_axis < 0 || batch <= grid_limit(axis) / launch.grid[axis];
+    });
 }
 
 }  // namespace tconv

@@ -40,6 +40,11 @@ struct Launch {
     friend bool operator==(const Launch&, const Launch&) = default;
 };
 
+/// What a plan asks of the tensors' addresses where nothing says otherwise: that of the widest vector access.
+inline constexpr std::int64_t k_default_alignment = 16;
+/// The most that a plan may ask for.
+inline constexpr std::int64_t k_most_alignment = 256;
+
 /// Everything needed to run a tuned kernel besides its binary. The runtime replays it and knows no kernel family.
 struct LaunchPlan {
     std::string source_file;                     ///< template that the binary was made from: "direct.cu"
@@ -47,16 +52,20 @@ struct LaunchPlan {
     std::vector<Launch> launches;                ///< in order
     std::int64_t workspace_bytes = 0;            ///< fixed part
     std::int64_t workspace_bytes_per_batch = 0;  ///< added for each batch entry
+    /// Bytes that every tensor's address must be a multiple of: a power of two, at least the element's size. The
+    /// workspace's address is a multiple of `workspace_alignment`.
+    std::int64_t alignment = k_default_alignment;
     friend bool operator==(const LaunchPlan&, const LaunchPlan&) = default;
 };
 
 [[nodiscard]] std::string to_json(const LaunchPlan& plan);
 
-/// The reverse; throws Error(bad_input) on anything malformed.
+/// The reverse; throws Error(bad_input) on anything malformed. A text without `alignment`, as older versions wrote it,
+/// asks for k_default_alignment.
 [[nodiscard]] LaunchPlan launch_plan_from_json(const std::string& text);
 
 /// Checks a plan against its problem and device: geometry within the device's limits, shared memory, workspace within
-/// `workspace_limit` bytes and every workspace argument inside it, argument kinds and counts.
+/// `workspace_limit` bytes and every workspace argument inside it, argument kinds and counts, alignment.
 /// Throws Error(bad_input) naming the first rule broken. A plan that came from a database passes here before any
 /// launch.
 void check_plan(const LaunchPlan& plan, const Problem& problem, const DeviceInfo& device,
@@ -70,5 +79,12 @@ void check_plan(const LaunchPlan& plan, const Problem& problem, const DeviceInfo
 
 /// Workspace in bytes for a call with `batch` entries.
 [[nodiscard]] std::int64_t workspace_for(const LaunchPlan& plan, std::int64_t batch);
+
+/// Bytes that the address of a call's workspace is a multiple of: the plan's alignment, and no less than
+/// k_default_alignment, since it is allocated for the plan.
+[[nodiscard]] std::int64_t workspace_alignment(const LaunchPlan& plan);
+
+/// True where the grids of a call with `batch` entries are within the limits of CUDA.
+[[nodiscard]] bool serves_batch(const LaunchPlan& plan, std::int64_t batch);
 
 }  // namespace tconv

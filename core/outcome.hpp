@@ -17,7 +17,7 @@ enum class OutcomeKind {
     launch_error,      ///< the driver or the emulator reported a failure (illegal access, deadlocked barrier)
     wrong_result,      ///< some element is off by more than the tolerance
     not_finite,        ///< NaN or infinity in the output: unwritten elements, or a read outside a tensor
-    out_of_bounds,     ///< a guard zone was written
+    out_of_bounds,     ///< a guard zone or an input was written
     nondeterministic,  ///< two runs on the same input differ
     timeout,           ///< took longer than its limit
     crashed,           ///< ended its worker process
@@ -29,12 +29,15 @@ enum class OutcomeKind {
 [[nodiscard]] OutcomeKind parse_outcome_kind(std::string_view text);
 
 /// Deviation from the float64 reference, over every element and every input distribution:
-/// max |out - ref| / (|ref| + S) with S = sqrt(sum x^2 w^2 + bias^2).
+/// max |out - ref| / (|ref| + S) with S = sqrt(sum x^2 w^2 + bias^2). The type's smallest normal number is added below
+/// the line: what an f16 output below 6.1e-5 loses by its rounding is no error of a kernel.
 struct ErrorMeasure {
     double relative = 0;            ///< the measure above
     double absolute = 0;            ///< max |out - ref|
     std::int64_t worst_index = -1;  ///< flat index of the element with the largest relative error
     std::string distribution;       ///< input distribution that showed it
+    /// Largest difference of two runs on the same inputs, by the same measure; 0 where they are the same bit for bit.
+    double repeat_spread = 0;
 };
 
 /// Timings of one trial in milliseconds. `samples` are kept raw, in the order taken.

@@ -42,6 +42,7 @@ LaunchPlan reference_plan(const Problem& problem) {
                         {ArgumentKind::batch, 0, {}}};
     LaunchPlan plan;
     plan.source_file = k_reference_file;
+    plan.alignment = size_in_bytes(problem.dtype);
     plan.launches.push_back(std::move(launch));
     return plan;
 }

@@ -22,33 +22,76 @@ __device__ __forceinline__ double normal(u64 seed, u64 index) {
     return sum;
 }
 
-/// Distributions by number; the host's list is in tuner/validator.
+/// Distributions by number; the host's list is in tuner/test_values.
 enum : int { k_normal = 0, k_uniform = 1, k_integers = 2, k_wide = 3 };
 
-__device__ __forceinline__ double draw(int distribution, u64 seed, u64 index) {
-    const u64 bits = random_bits(seed ^ 0xD1B54A32D192ED03ull, index);
-    switch (distribution) {
+/// How a tensor is drawn; the host's twin is tconv::TestValues.
+struct Values {
+    i64 distribution;
+    i64 period;                 // elements after which the values repeat
+    i64 range;                  // integers: -range to range
+    i64 first_octave, octaves;  // wide: powers of two of the magnitudes
+    i64 pair_stride;            // wide: elements from one channel to the next; 0: no pairs
+    i64 pair_channels;          // wide: channels of a group
+    i64 pair_sign;              // wide: the second of a pair of channels beside the first
+};
+
+/// Magnitudes over many octaves, both signs. The channels of a group go in pairs of nearly the same values; the signs
+/// of the weights differ, so that the large products cancel and the small ones decide.
+__device__ __forceinline__ double wide(const Values& values, u64 seed, i64 index) {
+    const bool second = values.pair_stride > 0 && index / values.pair_stride % values.pair_channels % 2 == 1;
+    const u64 first = static_cast<u64>(second ? index - values.pair_stride : index);
+    const u64 bits = random_bits(seed ^ 0xD1B54A32D192ED03ull, first);
+    const int exponent = static_cast<int>(values.first_octave + static_cast<i64>((bits & 0xFFFF) % values.octaves));
+    const double magnitude =
+        (1.0 + uniform(random_bits(seed, first))) * (exponent < 0 ? 1.0 / (1 << -exponent) : 1 << exponent);
+    const double value = (bits >> 32 & 1) != 0 ? -magnitude : magnitude;
+    if (!second) return value;
+    return value * static_cast<double>(values.pair_sign) * (1.0 + uniform(random_bits(seed, index)) * (1.0 / 256));
+}
+
+__device__ __forceinline__ double draw(const Values& values, u64 seed, i64 index) {
+    const u64 bits = random_bits(seed ^ 0xD1B54A32D192ED03ull, static_cast<u64>(index));
+    switch (values.distribution) {
         case k_uniform:
             return uniform(bits);
         case k_integers:
-            return static_cast<double>(static_cast<int>(bits % 17) - 8);
-        case k_wide: {
-            // Magnitudes over about six decades with both signs, so that sums cancel.
-            const int exponent = static_cast<int>(bits % 21) - 10;
-            const double magnitude =
-                (1.0 + uniform(random_bits(seed, index))) * (exponent < 0 ? 1.0 / (1 << -exponent) : 1 << exponent);
-            return (bits >> 32 & 1) != 0 ? -magnitude : magnitude;
-        }
+            return static_cast<double>(static_cast<i64>(bits % static_cast<u64>(2 * values.range + 1)) - values.range);
+        case k_wide:
+            return wide(values, seed, index);
         default:
-            return normal(seed, index);
+            return normal(seed, static_cast<u64>(index));
     }
 }
 
 template <class T>
-__device__ void fill(T* data, i64 count, int distribution, u64 seed) {
+__device__ void fill(T* data, i64 count, const Values& values, u64 seed) {
     for (i64 i = thread_index(); i < count; i += thread_count()) {
-        data[i] = from_double<T>(draw(distribution, seed, static_cast<u64>(i)));
+        data[i] = from_double<T>(draw(values, seed, i % values.period));
     }
+}
+
+/// The smallest positive number of T with its full precision: below it the type's own steps are no error of a kernel.
+template <class T>
+__device__ constexpr double smallest_normal();
+template <>
+__device__ constexpr double smallest_normal<float>() {
+    return 1.1754943508222875e-38;
+}
+template <>
+__device__ constexpr double smallest_normal<f16>() {
+    return 6.103515625e-05;
+}
+template <>
+__device__ constexpr double smallest_normal<bf16>() {
+    return 1.1754943508222875e-38;
+}
+
+/// `difference` by the measure of errors: beside the result's own size and the size that the sum would have without
+/// cancellation.
+template <class T>
+__device__ __forceinline__ double relative_to(double difference, double reference, float scale) {
+    return difference / (fabs(reference) + static_cast<double>(scale) + smallest_normal<T>());
 }
 
 /// Guard zones of equal size; their number is that of SupportKernels::k_most_zones.
@@ -63,6 +106,8 @@ struct Comparison {
     u64 worst_index;
     u64 bad_count;  // NaN or infinity
     u64 first_bad;
+    u64 inexact_count;  // not the reference rounded once
+    u64 first_inexact;
 };
 
 template <class T>
@@ -72,15 +117,21 @@ __device__ void compare(const T* output, const double* reference, const float* s
     i64 worst_index = 0;
     u64 bad = 0;
     u64 first_bad = ~0ull;
+    u64 inexact = 0;
+    u64 first_inexact = ~0ull;
     for (i64 i = thread_index(); i < count; i += thread_count()) {
-        const double difference = fabs(to_double(output[i]) - reference[i]);
+        const double found = to_double(output[i]);
+        const double difference = fabs(found - reference[i]);
         if (!(difference < 1e300)) {
             ++bad;
             first_bad = first_bad < static_cast<u64>(i) ? first_bad : static_cast<u64>(i);
             continue;
         }
-        const double size = fabs(reference[i]) + static_cast<double>(scale[i]);
-        const double relative = difference == 0 ? 0 : size > 0 ? difference / size : 1e300;
+        if (found != to_double(from_double<T>(reference[i]))) {
+            ++inexact;
+            first_inexact = first_inexact < static_cast<u64>(i) ? first_inexact : static_cast<u64>(i);
+        }
+        const double relative = relative_to<T>(difference, reference[i], scale[i]);
         if (relative > worst) {
             worst = relative;
             worst_index = i;
@@ -90,6 +141,10 @@ __device__ void compare(const T* output, const double* reference, const float* s
     if (bad > 0) {
         atomicAdd(&result->bad_count, bad);
         atomicMin(&result->first_bad, first_bad);
+    }
+    if (inexact > 0) {
+        atomicAdd(&result->inexact_count, inexact);
+        atomicMin(&result->first_inexact, first_inexact);
     }
     if (worst < 0) return;
     // One 64-bit word orders by error first: the upper 24 bits of the float32 pattern, then the element's place modulo
@@ -101,16 +156,50 @@ __device__ void compare(const T* output, const double* reference, const float* s
     atomicMax(&result->absolute_bits, static_cast<u64>(__double_as_longlong(worst_absolute)));
 }
 
+/// The largest difference of two outputs, by the measure of errors, as the bits of a non-negative double.
+template <class T>
+__device__ void spread(const T* first, const T* second, const double* reference, const float* scale, i64 count,
+                       u64* result) {
+    double worst = 0;
+    for (i64 i = thread_index(); i < count; i += thread_count()) {
+        const double relative =
+            relative_to<T>(fabs(to_double(first[i]) - to_double(second[i])), reference[i], scale[i]);
+        worst = relative > worst ? relative : worst;
+    }
+    if (worst > 0) atomicMax(result, static_cast<u64>(__double_as_longlong(worst)));
+}
+
+/// Counts the elements that differ in any bit; Bits is an integer of the element's size.
+template <class Bits>
+__device__ void count_differences(const Bits* first, const Bits* second, i64 count, u64* differences) {
+    u64 found = 0;
+    for (i64 i = thread_index(); i < count; i += thread_count())
+        found += first[i] != second[i] ? 1 : 0;
+    if (found > 0) atomicAdd(differences, found);
+}
+
+/// Adds up the elements' bits, each mixed with its place, so that any change shows whatever the order of the threads.
+template <class Bits>
+__device__ void digest(const Bits* data, i64 count, u64* result) {
+    u64 sum = 0;
+    for (i64 i = thread_index(); i < count; i += thread_count())
+        sum += random_bits(data[i], static_cast<u64>(i));
+    atomicAdd(result, sum);
+}
+
 }  // namespace tconv::support
 
-extern "C" __global__ void tconv_fill_f32(float* data, tconv::i64 count, int distribution, tconv::u64 seed) {
-    tconv::support::fill(data, count, distribution, seed);
+extern "C" __global__ void tconv_fill_f32(float* data, tconv::i64 count, tconv::support::Values values,
+                                          tconv::u64 seed) {
+    tconv::support::fill(data, count, values, seed);
 }
-extern "C" __global__ void tconv_fill_f16(tconv::f16* data, tconv::i64 count, int distribution, tconv::u64 seed) {
-    tconv::support::fill(data, count, distribution, seed);
+extern "C" __global__ void tconv_fill_f16(tconv::f16* data, tconv::i64 count, tconv::support::Values values,
+                                          tconv::u64 seed) {
+    tconv::support::fill(data, count, values, seed);
 }
-extern "C" __global__ void tconv_fill_bf16(tconv::bf16* data, tconv::i64 count, int distribution, tconv::u64 seed) {
-    tconv::support::fill(data, count, distribution, seed);
+extern "C" __global__ void tconv_fill_bf16(tconv::bf16* data, tconv::i64 count, tconv::support::Values values,
+                                           tconv::u64 seed) {
+    tconv::support::fill(data, count, values, seed);
 }
 
 extern "C" __global__ void tconv_compare_f32(const float* output, const double* reference, const float* scale,
@@ -126,20 +215,33 @@ extern "C" __global__ void tconv_compare_bf16(const tconv::bf16* output, const d
     tconv::support::compare(output, reference, scale, count, result);
 }
 
-/// Counts the bytes of two buffers that differ (in whole 4-byte words; the tail byte by byte).
-extern "C" __global__ void tconv_count_differences(const unsigned* first, const unsigned* second, tconv::i64 bytes,
-                                                   tconv::u64* differences) {
-    using namespace tconv;
-    u64 found = 0;
-    for (i64 i = thread_index(); i < bytes / 4; i += thread_count())
-        found += first[i] != second[i] ? 1 : 0;
-    if (thread_index() == 0) {
-        const u8* tail_first = reinterpret_cast<const u8*>(first);
-        const u8* tail_second = reinterpret_cast<const u8*>(second);
-        for (i64 i = bytes / 4 * 4; i < bytes; ++i)
-            found += tail_first[i] != tail_second[i] ? 1 : 0;
-    }
-    if (found > 0) atomicAdd(differences, found);
+extern "C" __global__ void tconv_spread_f32(const float* first, const float* second, const double* reference,
+                                            const float* scale, tconv::i64 count, tconv::u64* result) {
+    tconv::support::spread(first, second, reference, scale, count, result);
+}
+extern "C" __global__ void tconv_spread_f16(const tconv::f16* first, const tconv::f16* second, const double* reference,
+                                            const float* scale, tconv::i64 count, tconv::u64* result) {
+    tconv::support::spread(first, second, reference, scale, count, result);
+}
+extern "C" __global__ void tconv_spread_bf16(const tconv::bf16* first, const tconv::bf16* second,
+                                             const double* reference, const float* scale, tconv::i64 count,
+                                             tconv::u64* result) {
+    tconv::support::spread(first, second, reference, scale, count, result);
+}
+
+extern "C" __global__ void tconv_count_differences_2(const tconv::u16* first, const tconv::u16* second,
+                                                     tconv::i64 count, tconv::u64* differences) {
+    tconv::support::count_differences(first, second, count, differences);
+}
+extern "C" __global__ void tconv_digest_2(const tconv::u16* data, tconv::i64 count, tconv::u64* result) {
+    tconv::support::digest(data, count, result);
+}
+extern "C" __global__ void tconv_count_differences_4(const tconv::u32* first, const tconv::u32* second,
+                                                     tconv::i64 count, tconv::u64* differences) {
+    tconv::support::count_differences(first, second, count, differences);
+}
+extern "C" __global__ void tconv_digest_4(const tconv::u32* data, tconv::i64 count, tconv::u64* result) {
+    tconv::support::digest(data, count, result);
 }
 
 /// Counts, one block a zone, the bytes of guard zones that no longer hold `value`.

@@ -16,6 +16,24 @@ void require(bool condition, const char* sentence) {
     if (!condition) throw Error(ErrorKind::bad_input, sentence);
 }
 
+void require_aligned(DevicePointer pointer, std::int64_t alignment, const char* name) {
+    if (pointer % static_cast<DevicePointer>(alignment) == 0) return;
+    throw Error(ErrorKind::bad_input,
+                fmt::format("the address of {} (0x{:x}) must be a multiple of {} bytes", name, pointer, alignment));
+}
+
+/// The kernel itself, or what serves tensors less aligned than its plan asks for.
+const LoadedKernel& kernel_for(const LoadedKernel& loaded, const CallTensors& call) {
+    const auto mask = static_cast<DevicePointer>(loaded.plan.alignment - 1);
+    if (((call.input | call.weight | call.bias | call.output) & mask) == 0) return loaded;
+    if (loaded.for_unaligned != nullptr) return kernel_for(*loaded.for_unaligned, call);
+    require_aligned(call.input, loaded.plan.alignment, "input");
+    require_aligned(call.weight, loaded.plan.alignment, "weight");
+    require_aligned(call.bias, loaded.plan.alignment, "bias");
+    require_aligned(call.output, loaded.plan.alignment, "output");
+    return loaded;
+}
+
 }  // namespace
 
 std::shared_ptr<const LoadedKernel> empty_kernel() {
@@ -40,9 +58,11 @@ void Kernel::launch(const Tensors& tensors, void* stream) const {
         throw Error(ErrorKind::bad_input,
                     fmt::format("workspace is null, and the kernel needs {} bytes", workspace_bytes()));
 
-    const LoadedKernel& loaded = *impl_->loaded;
     const CallTensors call{address(tensors.input),  address(tensors.weight),    address(tensors.bias),
                            address(tensors.output), address(tensors.workspace), stream};
+    const LoadedKernel& loaded = kernel_for(*impl_->loaded, call);
+    if (workspace_for(loaded.plan, impl_->problem.batch) > 0)
+        require_aligned(call.workspace, tconv::workspace_alignment(loaded.plan), "workspace");
     const auto lock = loaded.device->lock();
     launch_plan(loaded.device->device(), *loaded.module, loaded.plan, impl_->problem.batch, call);
 }
@@ -53,6 +73,14 @@ Rung Kernel::rung() const {
 
 std::int64_t Kernel::workspace_bytes() const {
     return workspace_for(impl_->loaded->plan, impl_->problem.batch);
+}
+
+std::int64_t Kernel::alignment() const {
+    return impl_->loaded->plan.alignment;
+}
+
+std::int64_t Kernel::workspace_alignment() const {
+    return tconv::workspace_alignment(impl_->loaded->plan);
 }
 
 const Problem& Kernel::problem() const {

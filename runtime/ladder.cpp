@@ -44,10 +44,13 @@ std::shared_ptr<Module> load(const SharedDevice& device, const CompiledCode& cod
     return device.device().load(code);
 }
 
-std::string describe(const Trial& trial, const SharedDevice& device) {
+std::string describe(const Trial& trial, const Problem& problem, const SharedDevice& device) {
     const Outcome& outcome = trial.outcome;
-    return fmt::format("{} {}, {:.4g} ms when tuned{}, error {:.1e}{}", trial.template_name, to_string(trial.config),
+    const std::int64_t alignment = outcome.plan.alignment;
+    const bool choosy = alignment > size_in_bytes(problem.dtype);
+    return fmt::format("{} {}, {:.4g} ms when tuned{}, error {:.1e}{}{}", trial.template_name, to_string(trial.config),
                        outcome.timing.median, device.emulated() ? " (emulated)" : "", outcome.error.relative,
+                       choosy ? fmt::format(", for tensors aligned to {} bytes", alignment) : std::string(),
                        is_stale(trial) ? ", stale: its template has changed since" : "");
 }
 
@@ -127,7 +130,8 @@ std::shared_ptr<LoadedKernel> Ladder::load_winner(const Winner& winner, const Pr
     loaded->device = device_;
     loaded->module = load(*device_, code_of(winner, problem, *device_));
     loaded->plan = trial.outcome.plan;
-    loaded->description = describe(trial, *device_);
+    loaded->description = describe(trial, problem, *device_);
+    loaded->for_unaligned = for_unaligned(loaded->plan, problem);
     // An entry that the machine code lacks shows now and not at the first launch.
     const auto lock = device_->lock();
     for (const Launch& launch : loaded->plan.launches) {
@@ -146,6 +150,15 @@ std::shared_ptr<LoadedKernel> Ladder::reference(const Problem& problem) {
     loaded->rung = Rung::reference;
     loaded->description = "the reference kernel: never tuned on this device";
     return loaded;
+}
+
+std::shared_ptr<const LoadedKernel> Ladder::for_unaligned(const LaunchPlan& plan, const Problem& problem) {
+    if (plan.alignment <= size_in_bytes(problem.dtype)) return nullptr;
+    try {
+        return reference(problem);
+    } catch (const Error&) {
+        return nullptr;  // aligned tensors can still be served
+    }
 }
 
 std::shared_ptr<Module> Ladder::reference_module() {

@@ -21,6 +21,8 @@ struct LoadedKernel {
     Rung rung = Rung::reference;
     std::string description;
     std::string warnings;
+    /// What serves tensors less aligned than the plan asks for; null where it takes all or no reference kernel is here.
+    std::shared_ptr<const LoadedKernel> for_unaligned;
 
     LoadedKernel() = default;
     LoadedKernel(const LoadedKernel&) = delete;
@@ -46,6 +48,7 @@ private:
                                                               std::string& warnings);
     [[nodiscard]] std::shared_ptr<LoadedKernel> load_winner(const Winner& winner, const Problem& problem);
     [[nodiscard]] std::shared_ptr<LoadedKernel> reference(const Problem& problem);
+    [[nodiscard]] std::shared_ptr<const LoadedKernel> for_unaligned(const LaunchPlan& plan, const Problem& problem);
     [[nodiscard]] std::shared_ptr<Module> reference_module();
     void note_request(const Problem& problem, double tolerance) noexcept;
 

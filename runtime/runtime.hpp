@@ -19,7 +19,8 @@ enum class Rung {
 [[nodiscard]] const char* to_string(Rung rung);
 
 /// Addresses of one call's tensors: device addresses on CUDA, host addresses on the emulator. Contiguous, in the
-/// problem's dtype and layout; element-aligned is enough. `bias` is null exactly when the problem has none.
+/// problem's dtype and layout; element-aligned is enough, but see Kernel::alignment. `bias` is null exactly when the
+/// problem has none.
 struct Tensors {
     const void* input = nullptr;   ///< N x c_in x spatial (nchw)
     const void* weight = nullptr;  ///< c_in x c_out/groups x k...
@@ -36,12 +37,17 @@ public:
     ~Kernel();
 
     /// Enqueues the convolution on `stream` (a CUstream / cudaStream_t; null: the default stream; ignored by the
-    /// emulator, which returns when done). Does nothing when the batch is 0. Throws Error(bad_input) on a null tensor,
-    /// Error(device) when the launch is refused.
+    /// emulator, which returns when done). Does nothing when the batch is 0. Throws Error(bad_input) on a null tensor
+    /// or one that is not aligned to its elements, Error(device) when the launch is refused.
     void launch(const Tensors& tensors, void* stream = nullptr) const;
 
     [[nodiscard]] Rung rung() const;
     [[nodiscard]] std::int64_t workspace_bytes() const;
+    /// Bytes that the tensors' addresses should be multiples of. A call with less aligned ones (views of other tensors)
+    /// is right too, but runs on the reference kernel: far slower.
+    [[nodiscard]] std::int64_t alignment() const;
+    /// Bytes that the workspace's address must be a multiple of, 16 to 256.
+    [[nodiscard]] std::int64_t workspace_alignment() const;
     [[nodiscard]] const Problem& problem() const;
     /// For people: "direct block_size=128 ..., 10.8 ms when tuned, error 6e-07".
     [[nodiscard]] const std::string& description() const;

@@ -36,6 +36,7 @@ Json outcome_json(const Outcome& o) {
          {{"relative", o.error.relative},
           {"absolute", o.error.absolute},
           {"worst_index", o.error.worst_index},
+          {"repeat_spread", o.error.repeat_spread},
           {"distribution", o.error.distribution}}},
         {"timing",
          {{"median_milliseconds", o.timing.median},

@@ -69,12 +69,20 @@ void load_validate_time(const Candidate& candidate, const Bench& bench, Evaluati
 }  // namespace
 
 Runnable runnable_plan(Device& device, Module& module, const LaunchPlan& plan, std::int64_t batch) {
+    const auto launch_for = [&device, &module, &plan](std::int64_t entries) {
+        return [&device, &module, &plan, entries](const CallTensors& tensors) {
+            launch_plan(device, module, plan, entries, tensors);
+        };
+    };
     Runnable runnable;
     runnable.description = plan.source_file;
     runnable.workspace_bytes = workspace_for(plan, batch);
-    runnable.launch = [&device, &module, &plan, batch](const CallTensors& tensors) {
-        launch_plan(device, module, plan, batch, tensors);
-    };
+    runnable.alignment = plan.alignment;
+    runnable.workspace_alignment = workspace_alignment(plan);
+    runnable.launch = launch_for(batch);
+    // One entry more shows what one less does not: every entry is computed twice, and the grid grows.
+    const std::int64_t other = serves_batch(plan, batch + 1) ? batch + 1 : batch - 1;
+    if (other > 0) runnable.other_batch = {other, workspace_for(plan, other), launch_for(other)};
     return runnable;
 }
 

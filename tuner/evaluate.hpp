@@ -27,7 +27,8 @@ struct Evaluation {
     double device_seconds = 0;  ///< spent validating and timing, with neither compiling nor loading
 };
 
-/// A loaded launch plan as something to validate and time; all three outlive it.
+/// A loaded launch plan as something to validate and time; all three outlive it. Its other batch is one entry more, or
+/// one less where the grid would be too large.
 [[nodiscard]] Runnable runnable_plan(Device& device, Module& module, const LaunchPlan& plan, std::int64_t batch);
 
 /// Compiles, checks resources, validates and times one candidate. A failure of any kind is an outcome with its reason,

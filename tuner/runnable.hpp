@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "device/launch.hpp"
@@ -10,12 +11,26 @@ namespace tconv {
 
 /// A way to compute one problem, ready to be validated and timed: a candidate's launch plan, or another library's.
 struct Runnable {
+    /// The same way with another batch.
+    struct OtherBatch {
+        std::int64_t batch = 0;
+        std::int64_t workspace_bytes = 0;
+        std::function<void(const CallTensors&)> launch;
+    };
+
     std::string description;           ///< for people: "direct", "engine 38 in nhwc"
     std::int64_t workspace_bytes = 0;  ///< what `CallTensors::workspace` must hold
-    /// Two runs on the same tensors give the same bits. Where not, the repeat is not compared.
+    /// Two runs on the same tensors give the same bits. Where not, how far they differ is recorded.
     bool deterministic = true;
+    /// Sums of small integers are exact, and rounded once. Not so for what transforms its inputs or rounds between its
+    /// steps, as other libraries may.
+    bool exact_on_integers = true;
+    /// Bytes that the tensors' addresses and the workspace's are multiples of.
+    std::int64_t alignment = k_most_alignment;
+    std::int64_t workspace_alignment = k_most_alignment;
     /// Enqueues one call on the stream of the tensors. Throws Error(device).
     std::function<void(const CallTensors&)> launch;
+    std::optional<OtherBatch> other_batch;  ///< none where the batch is fixed
 };
 
 /// The call as a program that records its work makes it: without gaps between several launches. A call that the device

@@ -74,7 +74,7 @@ Binding::Bound Binding::compile(const Formula& formula) const {
 }
 
 Binding::BoundLaunch Binding::compile(const LaunchDefinition& launch) const {
-    BoundLaunch result{{}, {}, compile(launch.shared_bytes), {}};
+    BoundLaunch result{{}, {}, compile(launch.shared_bytes), compile(launch.alignment), {}};
     for (const Formula& formula : launch.grid)
         result.grid.push_back(compile(formula));
     for (const Formula& formula : launch.block)
@@ -226,12 +226,25 @@ Launch Binding::launch(std::size_t index) const {
     return result;
 }
 
+std::int64_t Binding::alignment(const Bound& bound) const {
+    const std::int64_t value = integer_from(bound, size_in_bytes(problem_.dtype), "alignment");
+    if (value > k_most_alignment || (value & (value - 1)) != 0) {
+        fail_at(space_.file, bound.formula->line,
+                fmt::format("alignment \"{}\" is {}, but must be a power of two of at most {}", bound.formula->text,
+                            value, k_most_alignment));
+    }
+    return value;
+}
+
 LaunchPlan Binding::plan() {
     LaunchPlan plan;
     plan.source_file = space_.template_file;
     plan.constants = constants();
-    for (std::size_t i = 0; i < launches_.size(); ++i)
+    plan.alignment = size_in_bytes(problem_.dtype);
+    for (std::size_t i = 0; i < launches_.size(); ++i) {
         plan.launches.push_back(launch(i));
+        plan.alignment = std::max(plan.alignment, alignment(launches_[i].alignment));
+    }
     plan.workspace_bytes = integer_from(*workspace_, 0, "workspace_bytes");
     plan.workspace_bytes_per_batch = integer_from(*workspace_per_batch_, 0, "workspace_bytes_per_batch");
     return plan;

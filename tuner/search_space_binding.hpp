@@ -53,6 +53,7 @@ private:
         std::vector<Bound> grid;
         std::vector<Bound> block;
         Bound shared_bytes;
+        Bound alignment;
         std::vector<BoundArgument> arguments;
     };
 
@@ -67,6 +68,7 @@ private:
     [[nodiscard]] bool descend_at_random(std::size_t level, const std::function<std::uint64_t(std::uint64_t)>& below,
                                          const std::function<bool(const Config&)>& accept);
     [[nodiscard]] Launch launch(std::size_t index) const;
+    [[nodiscard]] std::int64_t alignment(const Bound& bound) const;
 
     const SpaceDefinition& space_;
     const Schedule& schedule_;

@@ -273,7 +273,7 @@ ArgumentDefinition Reader::argument(const YAML::Node& node, int line) const {
 }
 
 LaunchDefinition Reader::launch(const YAML::Node& node, int line) const {
-    const Keys keys{{"kernel", "grid", "batch_axis", "block", "arguments"}, {"shared_bytes"}};
+    const Keys keys{{"kernel", "grid", "batch_axis", "block", "arguments"}, {"shared_bytes", "alignment"}};
     const auto fields = record(node, line, "launch", keys);
     LaunchDefinition result;
     result.kernel = word(fields.at("kernel"));
@@ -284,10 +284,13 @@ LaunchDefinition Reader::launch(const YAML::Node& node, int line) const {
     result.grid = three_formulas(fields.at("grid"));
     result.block = three_formulas(fields.at("block"));
     result.batch_axis = batch_axis(fields.at("batch_axis"));
-    result.shared_bytes = Formula{"0", line, {}};
-    if (const auto shared = fields.find("shared_bytes"); shared != fields.end()) {
-        result.shared_bytes = formula(shared->second.value, shared->second.line, "shared_bytes");
-    }
+    const auto formula_or = [&](const std::string& key, std::int64_t value) {
+        const auto field = fields.find(key);
+        if (field == fields.end()) return Formula{std::to_string(value), line, {}};
+        return formula(field->second.value, field->second.line, key);
+    };
+    result.shared_bytes = formula_or("shared_bytes", 0);
+    result.alignment = formula_or("alignment", k_default_alignment);
     for (const YAML::Node& item : list(fields.at("arguments"))) {
         result.arguments.push_back(argument(item, item.IsNull() ? fields.at("arguments").line : line_of(item)));
     }

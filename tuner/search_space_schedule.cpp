@@ -60,6 +60,7 @@ private:
         for (const Formula& formula : launch.block)
             check(formula, false);
         check(launch.shared_bytes, false);
+        check(launch.alignment, false);
         for (const ArgumentDefinition& argument : launch.arguments) {
             if (argument.offset) check(*argument.offset, false);
             for (const Formula& formula : argument.values)

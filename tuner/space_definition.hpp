@@ -43,6 +43,7 @@ struct LaunchDefinition {
     std::array<Formula, 3> block;
     int batch_axis = -1;
     Formula shared_bytes;
+    Formula alignment;
     std::vector<ArgumentDefinition> arguments;
 };
 

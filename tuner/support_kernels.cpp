@@ -22,6 +22,8 @@ struct RawComparison {
     std::uint64_t worst_index = 0;
     std::uint64_t bad_count = 0;
     std::uint64_t first_bad = ~std::uint64_t{0};
+    std::uint64_t inexact_count = 0;
+    std::uint64_t first_inexact = ~std::uint64_t{0};
 };
 
 constexpr std::size_t k_result_bytes = SupportKernels::k_most_zones * sizeof(std::uint64_t);
@@ -35,62 +37,75 @@ double to_number(std::uint64_t bits) {
 
 }  // namespace
 
-std::string to_string(Distribution distribution) {
-    switch (distribution) {
-        case Distribution::normal:
-            return "normal";
-        case Distribution::uniform:
-            return "uniform";
-        case Distribution::integers:
-            return "integers";
-        case Distribution::wide:
-            return "wide";
-    }
-    return "?";
-}
-
 SupportKernels::SupportKernels(Device& device, Builder& builder)
     : device_(device), geometry_(filling_geometry(device.info())), results_(device, k_result_bytes) {
     std::vector<std::string> reference_kernels;
-    std::vector<std::string> support_kernels{"tconv_count_differences", "tconv_count_changed"};
+    std::vector<std::string> support_kernels{"tconv_count_changed", "tconv_count_differences_2",
+                                             "tconv_count_differences_4", "tconv_digest_2", "tconv_digest_4"};
     for (const DataType type : {DataType::f32, DataType::f16, DataType::bf16}) {
         reference_kernels.push_back(reference_entry(type));
         reference_kernels.push_back(scaled_reference_entry(type));
-        support_kernels.push_back(fmt::format("tconv_fill_{}", to_string(type)));
-        support_kernels.push_back(fmt::format("tconv_compare_{}", to_string(type)));
+        for (const char* kernel : {"fill", "compare", "spread"})
+            support_kernels.push_back(fmt::format("tconv_{}_{}", kernel, to_string(type)));
     }
     support_ = load_kernel_file(device, builder, "support.cu", support_kernels);
     reference_ = load_kernel_file(device, builder, k_reference_file, reference_kernels);
 }
 
 template <class... Arguments>
-void SupportKernels::run(const char* kernel, Arguments... arguments) {
+void SupportKernels::run(const std::string& kernel, Arguments... arguments) {
     std::array<void*, sizeof...(Arguments)> addresses{static_cast<void*>(&arguments)...};
     device_.launch(*support_, kernel, geometry_, addresses.data(), nullptr);
 }
 
-void SupportKernels::fill_random(DataType type, DevicePointer data, std::int64_t count, Distribution distribution,
+void SupportKernels::fill_random(DataType type, DevicePointer data, std::int64_t count, const TestValues& values,
                                  std::uint64_t seed) {
-    run(fmt::format("tconv_fill_{}", to_string(type)).c_str(), data, count, static_cast<int>(distribution), seed);
+    run(fmt::format("tconv_fill_{}", to_string(type)), data, count, values, seed);
 }
 
 Comparison SupportKernels::compare(DataType type, DevicePointer output, DevicePointer reference, DevicePointer scale,
                                    std::int64_t count) {
     RawComparison raw;
     device_.copy_to_device(results_.address(), &raw, sizeof raw);
-    run(fmt::format("tconv_compare_{}", to_string(type)).c_str(), output, reference, scale, count, results_.address());
+    run(fmt::format("tconv_compare_{}", to_string(type)), output, reference, scale, count, results_.address());
     device_.copy_to_host(&raw, results_.address(), sizeof raw);
     constexpr std::uint64_t index_bits = (std::uint64_t{1} << 40) - 1;
-    return {to_number(raw.relative_bits), to_number(raw.absolute_bits),
-            static_cast<std::int64_t>(raw.worst_index & index_bits), raw.bad_count,
-            static_cast<std::int64_t>(raw.first_bad)};
+    return {to_number(raw.relative_bits),
+            to_number(raw.absolute_bits),
+            static_cast<std::int64_t>(raw.worst_index & index_bits),
+            raw.bad_count,
+            static_cast<std::int64_t>(raw.first_bad),
+            raw.inexact_count,
+            static_cast<std::int64_t>(raw.first_inexact)};
 }
 
-std::uint64_t SupportKernels::count_differences(DevicePointer first, DevicePointer second, std::size_t bytes) {
+std::uint64_t SupportKernels::count_differences(DataType type, DevicePointer first, DevicePointer second,
+                                                std::int64_t count) {
     std::uint64_t found = 0;
     device_.fill(results_.address(), 0, sizeof found);
-    run("tconv_count_differences", first, second, static_cast<std::int64_t>(bytes), results_.address());
+    run(fmt::format("tconv_count_differences_{}", size_in_bytes(type)), first, second, count, results_.address());
     device_.copy_to_host(&found, results_.address(), sizeof found);
+    return found;
+}
+
+double SupportKernels::spread(DataType type, DevicePointer first, DevicePointer second, DevicePointer reference,
+                              DevicePointer scale, std::int64_t count) {
+    std::uint64_t found = 0;
+    device_.fill(results_.address(), 0, sizeof found);
+    run(fmt::format("tconv_spread_{}", to_string(type)), first, second, reference, scale, count, results_.address());
+    device_.copy_to_host(&found, results_.address(), sizeof found);
+    return to_number(found);
+}
+
+std::vector<std::uint64_t> SupportKernels::digests(DataType type, const std::vector<Span>& tensors) {
+    assert(!tensors.empty() && tensors.size() <= k_most_zones);
+    std::vector<std::uint64_t> found(tensors.size());
+    const std::size_t bytes = found.size() * sizeof found[0];
+    device_.fill(results_.address(), 0, bytes);
+    const std::string kernel = fmt::format("tconv_digest_{}", size_in_bytes(type));
+    for (std::size_t i = 0; i < tensors.size(); ++i)
+        run(kernel, tensors[i].data, tensors[i].count, results_.address() + i * sizeof found[0]);
+    device_.copy_to_host(found.data(), results_.address(), bytes);
     return found;
 }
 

@@ -9,26 +9,19 @@
 #include "device/device.hpp"
 #include "device/memory.hpp"
 #include "tuner/builder.hpp"
+#include "tuner/test_values.hpp"
 
 namespace tconv {
 
-/// Random inputs; the numbers are those of support.cu.
-enum class Distribution : int {
-    normal = 0,
-    uniform = 1,   ///< [0, 1)
-    integers = 2,  ///< -8 to 8: fp32 sums of up to 2^18 products are exact
-    wide = 3,      ///< magnitudes over six decades, both signs
-};
-
-[[nodiscard]] std::string to_string(Distribution distribution);
-
 /// What comparing an output with its reference finds.
 struct Comparison {
-    double relative = 0;  ///< max |out - ref| / (|ref| + S)
+    double relative = 0;  ///< see ErrorMeasure
     double absolute = 0;
     std::int64_t worst_index = 0;
     std::uint64_t bad_count = 0;  ///< NaN or infinity
     std::int64_t first_bad = 0;
+    std::uint64_t inexact_count = 0;  ///< finite, and not the reference rounded once to the output's type
+    std::int64_t first_inexact = 0;
 };
 
 /// The reference kernels and the small kernels that validation runs on the device (kernel_sources/support.cu).
@@ -37,12 +30,23 @@ public:
     /// Compiles and loads them. Throws Error(compile).
     SupportKernels(Device& device, Builder& builder);
 
-    void fill_random(DataType type, DevicePointer data, std::int64_t count, Distribution distribution,
+    void fill_random(DataType type, DevicePointer data, std::int64_t count, const TestValues& values,
                      std::uint64_t seed);
     [[nodiscard]] Comparison compare(DataType type, DevicePointer output, DevicePointer reference, DevicePointer scale,
                                      std::int64_t count);
-    /// 4-byte words that differ between two buffers.
-    [[nodiscard]] std::uint64_t count_differences(DevicePointer first, DevicePointer second, std::size_t bytes);
+    /// Elements that differ in any bit.
+    [[nodiscard]] std::uint64_t count_differences(DataType type, DevicePointer first, DevicePointer second,
+                                                  std::int64_t count);
+    /// The largest difference of two outputs by the measure of errors; both are finite.
+    [[nodiscard]] double spread(DataType type, DevicePointer first, DevicePointer second, DevicePointer reference,
+                                DevicePointer scale, std::int64_t count);
+    /// A tensor's address and number of elements.
+    struct Span {
+        DevicePointer data = 0;
+        std::int64_t count = 0;
+    };
+    /// A number for each of at most k_most_zones tensors that changes with any of its bits.
+    [[nodiscard]] std::vector<std::uint64_t> digests(DataType type, const std::vector<Span>& tensors);
     static constexpr std::size_t k_most_zones = 16;
     /// For each of at most k_most_zones zones of `bytes` bytes, how many of them are not `value`.
     [[nodiscard]] std::vector<std::uint64_t> count_changed(const std::vector<DevicePointer>& zones, std::size_t bytes,
@@ -56,7 +60,7 @@ public:
 
 private:
     template <class... Arguments>
-    void run(const char* kernel, Arguments... arguments);
+    void run(const std::string& kernel, Arguments... arguments);
 
     Device& device_;
     LaunchGeometry geometry_;  // fills the device; nearly every kernel here strides over its data

@@ -12,87 +12,105 @@
 namespace tconv {
 namespace {
 
-constexpr std::array<Distribution, 2> k_distributions{Distribution::normal, Distribution::uniform};
+constexpr std::array<Distribution, 4> k_distributions{Distribution::normal, Distribution::integers, Distribution::wide,
+                                                      Distribution::uniform};
 
 std::size_t bytes_for(std::int64_t elements, std::int64_t size) {
     return static_cast<std::size_t>(elements * size);
 }
 
-/// Device memory that one distribution takes: inputs, float64 reference, float32 scale.
-double bytes_of_set(const Problem& p) {
-    return minimum_bytes(p) + 12.0 * static_cast<double>(output_elements(p));
+std::int64_t entry_elements(const Problem& problem) {
+    return output_elements(problem) / problem.batch;
+}
+
+/// How many distributions the device's memory holds at once, beside the outputs and the tensors of another batch. One
+/// takes its tensors, the float64 reference and the float32 scale.
+std::size_t distributions_held(const Problem& problem, const DeviceInfo& device) {
+    constexpr double share = 0.6;
+    const double each = minimum_bytes(problem) + 12.0 * static_cast<double>(output_elements(problem));
+    const double other_batch = 1 + 1 / static_cast<double>(problem.batch);
+    const double room = share * static_cast<double>(device.memory_bytes) - (1 + other_batch) * minimum_bytes(problem);
+    return static_cast<std::size_t>(std::clamp(room / each, 0.0, static_cast<double>(k_distributions.size())));
+}
+
+void fail(Outcome& outcome, OutcomeKind kind, std::string reason) {
+    outcome.kind = kind;
+    outcome.reason = std::move(reason);
 }
 
 }  // namespace
 
 struct Validator::DataSet {
     Distribution distribution;
-    std::unique_ptr<GuardedBuffer> input, weight, bias, reference, scale;
+    std::unique_ptr<TestTensors> tensors;
+    std::unique_ptr<GuardedBuffer> reference, scale;
+};
+
+/// The first distribution's inputs for another batch, with an output and a workspace, all aligned as little as asked.
+struct Validator::Twin {
+    Twin(Device& device, SupportKernels& support, const Problem& problem, std::uint64_t seed, std::int64_t batch,
+         std::int64_t aligned_to)
+        : alignment(aligned_to),
+          tensors(device, support, problem, k_distributions.front(), seed, batch, aligned_to),
+          output(device, bytes_for(batch * entry_elements(problem), size_in_bytes(problem.dtype))) {
+        output.place(alignment);
+    }
+
+    std::int64_t alignment;
+    TestTensors tensors;
+    GuardedBuffer output;
+    std::unique_ptr<GuardedBuffer> workspace;
 };
 
 Validator::Validator(Device& device, SupportKernels& support, const Problem& problem, std::uint64_t seed)
-    : device_(device), support_(support), problem_(problem), seed_(seed) {
-    constexpr double share = 0.6;
-    keep_all_ =
-        k_distributions.size() * bytes_of_set(problem) < share * static_cast<double>(device.info().memory_bytes);
+    : device_(device),
+      support_(support),
+      problem_(problem),
+      seed_(seed),
+      kept_(distributions_held(problem, device.info())) {
     for (const Distribution distribution : k_distributions) {
         sets_.push_back(std::make_unique<DataSet>());
         sets_.back()->distribution = distribution;
     }
-    const std::size_t output_bytes = bytes_for(output_elements(problem), size_in_bytes(problem.dtype));
-    output_ = std::make_unique<GuardedBuffer>(device, output_bytes);
-    second_output_ = std::make_unique<GuardedBuffer>(device, output_bytes);
+    output_ =
+        std::make_unique<GuardedBuffer>(device, bytes_for(output_elements(problem), size_in_bytes(problem.dtype)));
     workspace_ = std::make_unique<GuardedBuffer>(device, 0);
-    make_inputs(*sets_.front());
+    make_tensors(*sets_.front());
 }
 
 Validator::~Validator() = default;
 
-void Validator::make_inputs(DataSet& set) {
-    const std::int64_t size = size_in_bytes(problem_.dtype);
-    const auto make = [&](std::int64_t elements, std::uint64_t stream) {
-        auto buffer = std::make_unique<GuardedBuffer>(device_, bytes_for(elements, size));
-        // Streams differ by distribution and tensor, so that no two tensors are equal.
-        const std::uint64_t seed = seed_ * 64 + static_cast<std::uint64_t>(set.distribution) * 8 + stream;
-        if (elements > 0) support_.fill_random(problem_.dtype, buffer->address(), elements, set.distribution, seed);
-        return buffer;
-    };
-    set.input = make(input_elements(problem_), 0);
-    set.weight = make(weight_elements(problem_), 1);
-    set.bias = make(bias_elements(problem_), 2);
+void Validator::make_tensors(DataSet& set) {
+    set.tensors = std::make_unique<TestTensors>(device_, support_, problem_, set.distribution, seed_, problem_.batch,
+                                                k_most_alignment);
 }
 
 void Validator::make_reference(DataSet& set) {
     const std::int64_t outputs = output_elements(problem_);
     set.reference = std::make_unique<GuardedBuffer>(device_, bytes_for(outputs, 8));
     set.scale = std::make_unique<GuardedBuffer>(device_, bytes_for(outputs, 4));
-    support_.scaled_reference(problem_, set.input->address(), set.weight->address(),
-                              problem_.bias ? set.bias->address() : 0, set.reference->address(), set.scale->address());
+    const CallTensors call = set.tensors->call(*output_, *workspace_);
+    support_.scaled_reference(problem_, call.input, call.weight, call.bias, set.reference->address(),
+                              set.scale->address());
     device_.synchronize();
 }
 
 Validator::DataSet& Validator::prepared(std::size_t index) {
     DataSet& set = *sets_[index];
-    if (!keep_all_) {
-        for (const auto& other : sets_) {
-            if (other.get() != &set) *other = DataSet{other->distribution, {}, {}, {}, {}, {}};
-        }
+    for (std::size_t other = kept_; other < sets_.size(); ++other) {
+        if (other != index) *sets_[other] = DataSet{sets_[other]->distribution, {}, {}, {}};
     }
-    if (!set.input) make_inputs(set);
+    if (kept_ == 0) twin_.reset();
+    if (!set.tensors) make_tensors(set);
     if (!set.reference) make_reference(set);
     return set;
-}
-
-CallTensors Validator::tensors_of(const DataSet& set, const GuardedBuffer& output) const {
-    return {set.input->address(), set.weight->address(), problem_.bias ? set.bias->address() : 0,
-            output.address(),     workspace_->address(), nullptr};
 }
 
 CallTensors Validator::timing_tensors(std::int64_t workspace_bytes) {
     ensure_workspace(workspace_bytes);
     DataSet& set = *sets_.front();
-    if (!set.input) make_inputs(set);
-    return tensors_of(set, *output_);
+    if (!set.tensors) make_tensors(set);
+    return set.tensors->call(*output_, *workspace_);
 }
 
 void Validator::ensure_workspace(std::int64_t bytes) {
@@ -102,99 +120,205 @@ void Validator::ensure_workspace(std::int64_t bytes) {
     workspace_ = std::make_unique<GuardedBuffer>(device_, static_cast<std::size_t>(bytes));
 }
 
+Validator::Run Validator::ordinary_run(const Runnable& runnable, DataSet& set, GuardedBuffer& output) {
+    return {runnable.launch, *set.tensors, output, *workspace_, {}};
+}
+
+Validator::Run Validator::twin_run(const Runnable& runnable, std::int64_t alignment) {
+    const std::int64_t batch = runnable.other_batch ? runnable.other_batch->batch : problem_.batch;
+    const std::int64_t workspace_bytes =
+        runnable.other_batch ? runnable.other_batch->workspace_bytes : runnable.workspace_bytes;
+    if (!twin_ || twin_->tensors.batch() != batch) {
+        twin_.reset();
+        twin_ = std::make_unique<Twin>(device_, support_, problem_, seed_, batch, alignment);
+    } else if (twin_->alignment != alignment) {
+        twin_->tensors.place(alignment);
+        twin_->output.place(alignment);
+        twin_->alignment = alignment;
+    }
+    twin_->workspace.reset();
+    twin_->workspace = std::make_unique<GuardedBuffer>(device_, static_cast<std::size_t>(workspace_bytes));
+    twin_->workspace->place(std::max(alignment, runnable.workspace_alignment));
+    return {runnable.other_batch ? runnable.other_batch->launch : runnable.launch, twin_->tensors, twin_->output,
+            *twin_->workspace, fmt::format(" (batch {}, tensors aligned to {} bytes)", batch, alignment)};
+}
+
 void Validator::validate(const Runnable& runnable, double tolerance, Outcome& outcome, double slow_milliseconds) {
     outcome.error = {};
     ensure_workspace(runnable.workspace_bytes);
-    for (std::size_t index = 0; index < sets_.size(); ++index) {
-        DataSet& set = prepared(index);
-        std::optional<double> milliseconds = run_once(runnable, set, *output_, outcome);
-        if (!milliseconds || !check_guards(set, *output_, outcome) || !check_values(set, tolerance, outcome)) return;
-        const auto slow = [&] { return index == 0 && slow_milliseconds > 0 && *milliseconds > slow_milliseconds; };
-        // Once more: the first run may have met a device that had fallen asleep.
-        if (slow()) milliseconds = run_once(runnable, set, *output_, outcome);
-        if (!milliseconds) return;
-        if (slow()) {
-            outcome.kind = OutcomeKind::too_slow;
-            outcome.reason = fmt::format("it took {:.4g} ms, and {:.4g} ms is too long beside the best", *milliseconds,
-                                         slow_milliseconds);
-            outcome.timing = summarise({*milliseconds});
-            outcome.timing.dropped_early = true;
-            return;
-        }
-        if (runnable.deterministic && !check_repeat(runnable, set, outcome)) return;
+    if (!check_first(runnable, tolerance, outcome, slow_milliseconds) || !check_twin(runnable, tolerance, outcome))
+        return;
+    for (std::size_t index = 1; index < sets_.size(); ++index) {
+        if (!check_distribution(index, runnable, tolerance, outcome)) return;
     }
     outcome.kind = OutcomeKind::valid;
     outcome.reason.clear();
 }
 
-// Milliseconds of the run; none where it failed.
-std::optional<double> Validator::run_once(const Runnable& runnable, DataSet& set, GuardedBuffer& output,
-                                          Outcome& outcome) {
+bool Validator::check_first(const Runnable& runnable, double tolerance, Outcome& outcome, double slow_milliseconds) {
+    DataSet& set = prepared(0);
+    const Part whole{output_->address(), 0, output_elements(problem_)};
+    // Once more where it was slow: the first run may have met a device that had fallen asleep.
+    for (int attempt = 0; attempt < 2; ++attempt) {
+        const auto milliseconds = run_checked(ordinary_run(runnable, set, *output_), outcome);
+        if (!milliseconds || !check_values(whole, set, runnable, tolerance, {}, outcome)) return false;
+        if (slow_milliseconds <= 0 || *milliseconds <= slow_milliseconds) return true;
+        outcome.timing = summarise({*milliseconds});
+    }
+    outcome.timing.dropped_early = true;
+    fail(outcome, OutcomeKind::too_slow,
+         fmt::format("it took {:.4g} ms, and {:.4g} ms is too long beside the best", outcome.timing.median,
+                     slow_milliseconds));
+    return false;
+}
+
+bool Validator::check_distribution(std::size_t index, const Runnable& runnable, double tolerance, Outcome& outcome) {
+    DataSet& set = prepared(index);
+    return run_checked(ordinary_run(runnable, set, *output_), outcome) &&
+           check_values({output_->address(), 0, output_elements(problem_)}, set, runnable, tolerance, {}, outcome);
+}
+
+bool Validator::check_twin(const Runnable& runnable, double tolerance, Outcome& outcome) {
+    const Run run = twin_run(runnable, runnable.alignment);
+    if (!run_checked(run, outcome)) return false;
+    const DataSet& set = *sets_.front();
+    const std::int64_t common = common_elements(run.output);
+    const auto check = [&](std::int64_t first_entry, std::int64_t count) {
+        const std::int64_t offset = first_entry * entry_elements(problem_) * size_in_bytes(problem_.dtype);
+        return check_values({run.output.address() + static_cast<DevicePointer>(offset), first_entry, count}, set,
+                            runnable, tolerance, run.circumstances, outcome);
+    };
+    if (runnable.deterministic) {
+        if (differences(run.output) > 0) {
+            explain_difference(runnable, outcome);
+            return false;
+        }
+    } else {
+        if (!check(0, common)) return false;
+        outcome.error.repeat_spread = support_.spread(problem_.dtype, output_->address(), run.output.address(),
+                                                      set.reference->address(), set.scale->address(), common);
+    }
+    return run.tensors.batch() <= problem_.batch || check(problem_.batch, entry_elements(problem_));
+}
+
+// The second launch gave other bits than the first: because it was a second one, for its batch, or for its alignment?
+void Validator::explain_difference(const Runnable& runnable, Outcome& outcome) {
+    DataSet& set = *sets_.front();
+    const std::string inputs = to_string(set.distribution);
+    GuardedBuffer again(device_, output_->bytes());
+    if (!run_checked(ordinary_run(runnable, set, again), outcome)) return;
+    if (const std::uint64_t found = differences(again); found > 0) {
+        fail(outcome, OutcomeKind::nondeterministic,
+             fmt::format("two runs on the same {} inputs differ in {} outputs", inputs, found));
+        return;
+    }
+    const Run aligned = twin_run(runnable, k_most_alignment);
+    if (!run_checked(aligned, outcome)) return;
+    if (const std::uint64_t found = differences(aligned.output); found > 0) {
+        fail(outcome, OutcomeKind::wrong_result,
+             fmt::format("with batch {} the same {} inputs give other results than with batch {}, in {} outputs",
+                         aligned.tensors.batch(), inputs, problem_.batch, found));
+        return;
+    }
+    fail(outcome, OutcomeKind::wrong_result,
+         fmt::format("with tensors aligned to {} bytes, which is all that it asks for, the same {} inputs give other "
+                     "results",
+                     runnable.alignment, inputs));
+}
+
+std::int64_t Validator::common_elements(const GuardedBuffer& output) const {
+    return static_cast<std::int64_t>(std::min(output_->bytes(), output.bytes())) / size_in_bytes(problem_.dtype);
+}
+
+std::uint64_t Validator::differences(const GuardedBuffer& output) const {
+    return support_.count_differences(problem_.dtype, output_->address(), output.address(), common_elements(output));
+}
+
+// Milliseconds of the run; none where it failed or wrote where it must not.
+std::optional<double> Validator::run_checked(const Run& run, Outcome& outcome) {
+    const std::optional<double> milliseconds = run_once(run, outcome);
+    return milliseconds && check_memory(run, outcome) ? milliseconds : std::nullopt;
+}
+
+std::optional<double> Validator::run_once(const Run& run, Outcome& outcome) {
     const auto poison = [&] {
-        output.poison();
-        workspace_->poison();
+        run.output.poison();
+        run.workspace.poison();
     };
     try {
-        const CallTensors tensors = tensors_of(set, output);
-        const double milliseconds = device_.time(1, poison, [&] { runnable.launch(tensors); }).front();
+        const CallTensors tensors = run.tensors.call(run.output, run.workspace);
+        const double milliseconds = device_.time(1, poison, [&] { run.launch(tensors); }).front();
         device_.synchronize();
         return milliseconds;
     } catch (const Error& error) {
         if (error.kind() != ErrorKind::device) throw;
-        outcome.kind = OutcomeKind::launch_error;
-        outcome.reason = error.what();
+        fail(outcome, OutcomeKind::launch_error, error.what() + run.circumstances);
+        forget_damage(run);
         return std::nullopt;
     }
 }
 
-bool Validator::check_guards(DataSet& set, GuardedBuffer& output, Outcome& outcome) {
-    constexpr std::array<const char*, 5> names{"input", "weight", "bias", "output", "workspace"};
-    const std::vector<std::uint64_t> damages =
-        damage_around({set.input.get(), set.weight.get(), set.bias.get(), &output, workspace_.get()}, support_);
-    for (std::size_t i = 0; i < names.size(); ++i) {
-        if (damages[i] == 0) continue;
-        outcome.kind = OutcomeKind::out_of_bounds;
-        outcome.reason = fmt::format("{} bytes around the {} were written", damages[i], names.at(i));
-        return false;
+// A launch that failed may have written anywhere before.
+void Validator::forget_damage(const Run& run) noexcept {
+    try {
+        run.tensors.restore();
+        run.output.restore_zones();
+        run.workspace.restore_zones();
+    } catch (const std::exception&) {
+        // The device is lost; whoever uses it next finds out.
     }
-    return true;
 }
 
-bool Validator::check_values(const DataSet& set, double tolerance, Outcome& outcome) {
-    const Comparison found = support_.compare(problem_.dtype, output_->address(), set.reference->address(),
-                                              set.scale->address(), output_elements(problem_));
-    const std::string distribution = to_string(set.distribution);
+bool Validator::check_memory(const Run& run, Outcome& outcome) {
+    constexpr std::array<const char*, 5> names{"input", "weight", "bias", "output", "workspace"};
+    const std::vector<std::uint64_t> damages = damage_around(
+        {&run.tensors.input(), &run.tensors.weight(), &run.tensors.bias(), &run.output, &run.workspace}, support_);
+    for (std::size_t i = 0; i < names.size(); ++i) {
+        if (damages[i] == 0) continue;
+        fail(outcome, OutcomeKind::out_of_bounds,
+             fmt::format("{} bytes around the {} were written{}", damages[i], names.at(i), run.circumstances));
+        return false;
+    }
+    const std::string changed = run.tensors.take_changes();
+    if (changed.empty()) return true;
+    fail(outcome, OutcomeKind::out_of_bounds, fmt::format("the {} was written{}", changed, run.circumstances));
+    return false;
+}
+
+bool Validator::check_values(const Part& part, const DataSet& set, const Runnable& runnable, double tolerance,
+                             const std::string& circumstances, Outcome& outcome) {
+    const Comparison found =
+        support_.compare(problem_.dtype, part.output, set.reference->address(), set.scale->address(), part.count);
+    const std::string inputs = fmt::format("{} inputs{}", to_string(set.distribution), circumstances);
+    const auto position = [&](std::int64_t index) {
+        return output_position(part.first_entry * entry_elements(problem_) + index);
+    };
     if (found.bad_count > 0) {
-        outcome.kind = OutcomeKind::not_finite;
-        outcome.reason = fmt::format(
-            "{} of {} outputs are NaN or infinite, the first at {} (not written, or computed from memory outside a "
-            "tensor; "
-            "{} inputs)",
-            found.bad_count, output_elements(problem_), output_position(found.first_bad), distribution);
+        fail(outcome, OutcomeKind::not_finite,
+             fmt::format("{} of {} outputs are NaN or infinite, the first at {} (not written, or computed from memory "
+                         "outside a tensor; {})",
+                         found.bad_count, part.count, position(found.first_bad), inputs));
         return false;
     }
     if (found.relative >= outcome.error.relative) {
         outcome.error.relative = found.relative;
-        outcome.error.worst_index = found.worst_index;
-        outcome.error.distribution = distribution;
+        outcome.error.worst_index = part.first_entry * entry_elements(problem_) + found.worst_index;
+        outcome.error.distribution = to_string(set.distribution);
     }
     outcome.error.absolute = std::max(outcome.error.absolute, found.absolute);
-    if (found.relative <= tolerance) return true;
-    outcome.kind = OutcomeKind::wrong_result;
-    outcome.reason = fmt::format("error {:.3g} is above the tolerance {:.3g}; the largest is at {} ({} inputs)",
-                                 found.relative, tolerance, output_position(found.worst_index), distribution);
-    return false;
-}
-
-bool Validator::check_repeat(const Runnable& runnable, DataSet& set, Outcome& outcome) {
-    if (!run_once(runnable, set, *second_output_, outcome) || !check_guards(set, *second_output_, outcome))
+    if (found.relative > tolerance) {
+        fail(outcome, OutcomeKind::wrong_result,
+             fmt::format("error {:.3g} is above the tolerance {:.3g}; the largest is at {} ({})", found.relative,
+                         tolerance, position(found.worst_index), inputs));
         return false;
-    const std::uint64_t differing =
-        support_.count_differences(output_->address(), second_output_->address(), output_->bytes());
-    if (differing == 0) return true;
-    outcome.kind = OutcomeKind::nondeterministic;
-    outcome.reason =
-        fmt::format("two runs on the same {} inputs differ in {} words", to_string(set.distribution), differing);
+    }
+    const bool exact =
+        set.distribution == Distribution::integers && runnable.exact_on_integers && integers_are_exact(problem_);
+    if (!exact || found.inexact_count == 0) return true;
+    fail(outcome, OutcomeKind::wrong_result,
+         fmt::format("{} of {} outputs are not exact, the first at {} (integers of at most {}, whose sums no step need "
+                     "round)",
+                     found.inexact_count, part.count, position(found.first_inexact), integer_range(problem_)));
     return false;
 }
 

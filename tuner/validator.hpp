@@ -13,12 +13,24 @@
 #include "tuner/guarded_buffer.hpp"
 #include "tuner/runnable.hpp"
 #include "tuner/support_kernels.hpp"
+#include "tuner/test_tensors.hpp"
 
 namespace tconv {
 
 /// Inputs and float64 reference results of one problem, made once a session, and the check of candidates against them.
-/// Nothing is trusted: the output is poisoned, guard zones surround every buffer, every element is compared, two runs
-/// are compared bit for bit.
+/// Nothing is trusted. Five launches, the cheapest verdict first:
+///
+/// 1. normal inputs; every element compared with the reference;
+/// 2. the same inputs with one batch entry more, on tensors aligned to what the plan asks for and no more; bit for bit
+///    what the first launch gave, so that this one launch also shows a kernel that differs from run to run. The entry
+///    more has the inputs of the first one and is compared with its reference;
+/// 3. small integers, where every output must be the reference rounded once;
+/// 4. magnitudes over many octaves whose sums cancel;
+/// 5. uniform inputs.
+///
+/// Before each, output and workspace are filled with NaN; after each, the guard zones round every buffer and the inputs
+/// themselves must be untouched. Only where the second launch differs are there more, to tell why. Whatever a candidate
+/// damages is restored before the next one.
 class Validator {
 public:
     /// Makes the inputs; the references follow with the first validation of their distribution.
@@ -40,17 +52,44 @@ public:
 
 private:
     struct DataSet;
+    struct Twin;
 
-    void make_inputs(DataSet& set);
+    /// One launch: on what, and how it differs from an ordinary one, in words ("" or " (batch 3)").
+    struct Run {
+        const std::function<void(const CallTensors&)>& launch;
+        TestTensors& tensors;
+        GuardedBuffer& output;
+        GuardedBuffer& workspace;
+        std::string circumstances;
+    };
+    /// Some elements of an output, from the first of a batch entry on, and those of the reference that they must equal.
+    struct Part {
+        DevicePointer output;
+        std::int64_t first_entry;
+        std::int64_t count;
+    };
+
+    void make_tensors(DataSet& set);
     void make_reference(DataSet& set);
     [[nodiscard]] DataSet& prepared(std::size_t index);
-    [[nodiscard]] CallTensors tensors_of(const DataSet& set, const GuardedBuffer& output) const;
     void ensure_workspace(std::int64_t bytes);
-    [[nodiscard]] std::optional<double> run_once(const Runnable& runnable, DataSet& set, GuardedBuffer& output,
-                                                 Outcome& outcome);
-    [[nodiscard]] bool check_guards(DataSet& set, GuardedBuffer& output, Outcome& outcome);
-    [[nodiscard]] bool check_values(const DataSet& set, double tolerance, Outcome& outcome);
-    [[nodiscard]] bool check_repeat(const Runnable& runnable, DataSet& set, Outcome& outcome);
+    [[nodiscard]] Run ordinary_run(const Runnable& runnable, DataSet& set, GuardedBuffer& output);
+    [[nodiscard]] Run twin_run(const Runnable& runnable, std::int64_t alignment);
+
+    [[nodiscard]] std::optional<double> run_once(const Run& run, Outcome& outcome);
+    [[nodiscard]] bool check_memory(const Run& run, Outcome& outcome);
+    [[nodiscard]] std::optional<double> run_checked(const Run& run, Outcome& outcome);
+    [[nodiscard]] bool check_values(const Part& part, const DataSet& set, const Runnable& runnable, double tolerance,
+                                    const std::string& circumstances, Outcome& outcome);
+    [[nodiscard]] bool check_first(const Runnable& runnable, double tolerance, Outcome& outcome,
+                                   double slow_milliseconds);
+    [[nodiscard]] bool check_twin(const Runnable& runnable, double tolerance, Outcome& outcome);
+    [[nodiscard]] bool check_distribution(std::size_t index, const Runnable& runnable, double tolerance,
+                                          Outcome& outcome);
+    void explain_difference(const Runnable& runnable, Outcome& outcome);
+    void forget_damage(const Run& run) noexcept;
+    [[nodiscard]] std::uint64_t differences(const GuardedBuffer& output) const;
+    [[nodiscard]] std::int64_t common_elements(const GuardedBuffer& output) const;
     [[nodiscard]] std::string output_position(std::int64_t index) const;
 
     Device& device_;
@@ -58,10 +97,10 @@ private:
     Problem problem_;
     std::uint64_t seed_;
     std::vector<std::unique_ptr<DataSet>> sets_;
-    bool keep_all_;  ///< every distribution stays on the device; else one at a time
+    std::size_t kept_;  ///< that many distributions stay on the device; the others come and go
     std::unique_ptr<GuardedBuffer> output_;
-    std::unique_ptr<GuardedBuffer> second_output_;
     std::unique_ptr<GuardedBuffer> workspace_;
+    std::unique_ptr<Twin> twin_;
 };
 
 }  // namespace tconv

@@ -161,6 +161,8 @@ CudnnBuild PeerOffers::build_one(const Offer& offer, void* handle) {
         runnable.description = description_of(offer);
         runnable.workspace_bytes = call->workspace_bytes();
         runnable.deterministic = !offer.config.notes.nondeterministic;
+        // Transforms, a bias added after rounding.
+        runnable.exact_on_integers = false;
         runnable.launch = [call, graph = offer.graph, config = offer.config](const CallTensors& tensors) {
             call->run(tensors);
         };

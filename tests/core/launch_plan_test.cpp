@@ -32,6 +32,7 @@ LaunchPlan sample_plan() {
     plan.launches = {pack, main};
     plan.workspace_bytes = 256;
     plan.workspace_bytes_per_batch = 64;
+    plan.alignment = 8;
     return plan;
 }
 
@@ -52,6 +53,14 @@ std::string refusal(const std::function<void(LaunchPlan&)>& change, std::int64_t
 
 TEST_CASE("a plan survives its text") {
     CHECK(launch_plan_from_json(to_json(sample_plan())) == sample_plan());
+}
+
+TEST_CASE("a plan stored without an alignment asks for that of the widest access") {
+    std::string older = to_json(sample_plan());
+    const std::string entry = "\"alignment\":8,";
+    REQUIRE(older.find(entry) != std::string::npos);
+    older.erase(older.find(entry), entry.size());
+    CHECK(launch_plan_from_json(older).alignment == 16);
 }
 
 TEST_CASE("malformed plans are refused") {
@@ -93,6 +102,10 @@ TEST_CASE("a plan is checked before it is launched") {
     CHECK(!refusal([](LaunchPlan& p) { p.launches[1].arguments[2].kind = ArgumentKind::input; }).empty());
     CHECK(!refusal([](LaunchPlan& p) { p.launches[1].arguments[4].values.assign(257, 0); }).empty());
     CHECK(!refusal([](LaunchPlan& p) { p.launches[1].arguments.clear(); }).empty());
+    for (const std::int64_t alignment : {-16, 0, 1, 2, 12, 512})
+        CHECK(!refusal([&](LaunchPlan& p) { p.alignment = alignment; }).empty());
+    for (const std::int64_t alignment : {4, 8, 16, 256})
+        CHECK(refusal([&](LaunchPlan& p) { p.alignment = alignment; }).empty());
 }
 
 TEST_CASE("the grid and the workspace grow with the batch of the call") {
@@ -100,4 +113,22 @@ TEST_CASE("the grid and the workspace grow with the batch of the call") {
     CHECK(grid_for(plan.launches[0], 5) == std::array<std::int64_t, 3>{7, 1, 1});
     CHECK(grid_for(plan.launches[1], 5) == std::array<std::int64_t, 3>{50, 3, 2});
     CHECK(workspace_for(plan, 5) == 256 + 5 * 64);
+}
+
+TEST_CASE("a plan serves the batches that its grids can hold") {
+    LaunchPlan plan = sample_plan();
+    CHECK(serves_batch(plan, 214748364));
+    CHECK_FALSE(serves_batch(plan, 214748365));
+    plan.launches[1].batch_axis = 1;
+    CHECK(serves_batch(plan, 21845));
+    CHECK_FALSE(serves_batch(plan, 21846));
+    plan.launches[1].batch_axis = -1;
+    CHECK(serves_batch(plan, std::int64_t{1} << 40));
+}
+
+TEST_CASE("a workspace is aligned as the plan asks, and to 16 bytes at least") {
+    LaunchPlan plan = sample_plan();
+    CHECK(workspace_alignment(plan) == 16);
+    plan.alignment = 128;
+    CHECK(workspace_alignment(plan) == 128);
 }

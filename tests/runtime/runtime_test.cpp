@@ -2,12 +2,15 @@
 
 #include <sqlite3.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <limits>
+#include <new>
 #include <thread>
+#include <vector>
 
 #include "cache/database.hpp"
 #include "core/error.hpp"
@@ -34,6 +37,19 @@ struct Fixture {
     }
     [[nodiscard]] Runtime open() const { return Runtime({"emulator", database}); }
 };
+
+/// 64 bytes, so that an offset alone decides the alignment.
+template <class T>
+struct Aligned {
+    using value_type = T;
+    Aligned() = default;
+    template <class U>
+    Aligned(const Aligned<U>&) {}
+    T* allocate(std::size_t count) { return static_cast<T*>(::operator new (count * sizeof(T), std::align_val_t{64})); }
+    void deallocate(T* memory, std::size_t) { ::operator delete (memory, std::align_val_t{64}); }
+    friend bool operator==(const Aligned&, const Aligned&) { return true; }
+};
+using AlignedFloats = std::vector<float, Aligned<float>>;
 
 void check_values(const Kernel& kernel, std::uint64_t seed = 1) {
     HostTensors tensors = random_tensors(kernel.problem(), seed);
@@ -260,6 +276,66 @@ TEST_CASE("a workspace is asked for and checked") {
         kernel.launch({host.input.data(), host.weight.data(), host.bias.data(), host.output.data(), nullptr}),
         contains("116 bytes"));
     check_values(kernel);
+}
+
+TEST_CASE("tensors less aligned than the winner asks for go to the reference kernel") {
+    const Fixture fixture;
+    Trial trial = stored_trial(small_problem());
+    trial.outcome.plan.alignment = 32;
+    // Told to take the tensors for channels last, the stored winner is wrong: it tells itself apart.
+    trial.outcome.plan.launches[0].arguments[4].values.back() = 1;
+    fixture.store(trial);
+    const Kernel kernel = fixture.open().fetch(small_problem());
+    REQUIRE(kernel.rung() == Rung::exact);
+    CHECK(kernel.alignment() == 32);
+    CHECK(kernel.workspace_alignment() == 32);
+    CHECK_THAT(kernel.description(), contains("for tensors aligned to 32 bytes"));
+
+    const HostTensors host = random_tensors(small_problem(), 1);
+    const std::vector<float> expected = scatter(small_problem(), host);
+    // Four floats are 16 bytes: room to place a tensor at an odd multiple of any alignment.
+    const auto outputs_at = [&](std::size_t input, std::size_t weight, std::size_t bias, std::size_t output) {
+        const auto placed = [](AlignedFloats& memory, const std::vector<float>& values, std::size_t offset) {
+            std::copy(values.begin(), values.end(), memory.begin() + static_cast<std::ptrdiff_t>(offset));
+            return memory.data() + offset;
+        };
+        AlignedFloats x(host.input.size() + 16), w(host.weight.size() + 16), b(host.bias.size() + 16),
+            y(host.output.size() + 16);
+        float* results = placed(y, host.output, output);
+        kernel.launch(
+            {placed(x, host.input, input), placed(w, host.weight, weight), placed(b, host.bias, bias), results});
+        return std::vector<float>(results, results + host.output.size());
+    };
+    CHECK(outputs_at(0, 0, 0, 0) != expected);
+    CHECK(outputs_at(8, 8, 8, 8) != expected);
+    CHECK(outputs_at(1, 0, 0, 0) == expected);
+    CHECK(outputs_at(0, 2, 0, 0) == expected);
+    CHECK(outputs_at(0, 0, 4, 0) == expected);
+    CHECK(outputs_at(0, 0, 0, 7) == expected);
+}
+
+TEST_CASE("addresses that no kernel can use are refused by name") {
+    const Fixture fixture;
+    Trial trial = stored_trial(small_problem());
+    trial.outcome.plan.workspace_bytes = 100;
+    fixture.store(trial);
+    const Kernel kernel = fixture.open().fetch(small_problem());
+    REQUIRE(kernel.rung() == Rung::exact);
+    CHECK(kernel.alignment() == 4);
+    const auto floats = [](std::int64_t count) { return AlignedFloats(static_cast<std::size_t>(count) + 1); };
+    const Problem p = small_problem();
+    AlignedFloats x = floats(input_elements(p)), w = floats(weight_elements(p)), b = floats(bias_elements(p)),
+                  y = floats(output_elements(p)), space = floats(25);
+    const auto past = [](const AlignedFloats& memory, std::size_t bytes) {
+        return reinterpret_cast<const char*>(memory.data()) + bytes;
+    };
+    CHECK_NOTHROW(kernel.launch({x.data(), w.data(), b.data(), y.data(), space.data()}));
+    CHECK_THROWS_WITH(kernel.launch({past(x, 2), w.data(), b.data(), y.data(), space.data()}),
+                      contains("input") && contains("multiple of 4"));
+    CHECK_THROWS_WITH(kernel.launch({x.data(), past(w, 1), b.data(), y.data(), space.data()}), contains("weight"));
+    CHECK_THROWS_WITH(kernel.launch({x.data(), w.data(), past(b, 3), y.data(), space.data()}), contains("bias"));
+    CHECK_THROWS_WITH(kernel.launch({x.data(), w.data(), b.data(), y.data(), space.data() + 2}),
+                      contains("workspace") && contains("multiple of 16"));
 }
 
 TEST_CASE("a repeated fetch asks the database no more") {

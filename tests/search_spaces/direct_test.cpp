@@ -48,6 +48,7 @@ void check_config(test::Draw& draw, const Problem& p, const Config& config) {
     Device& device = *test::emulated().device;
     const LaunchPlan plan = direct().plan(p, device.info(), config);
     check_plan(plan, p, device.info());
+    CHECK(plan.alignment == 4);
     const auto module = test::emulated().build(specialise(plan, p, config), kernel_names(plan));
 
     const auto input = draw_values(draw, input_elements(p));

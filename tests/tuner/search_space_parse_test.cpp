@@ -145,6 +145,11 @@ TEST_CASE("launches are checked with their lines") {
           "a.yaml:20: an argument holds either workspace or values");
     CHECK(replaced(20, "  arguments: [{values: []}]") == "a.yaml:20: the argument values is an empty list");
     CHECK(replaced(16, "  grid: [\"1\", \"1\"]") == "a.yaml:16: grid must be a list of 3 expressions (x, y, z), not 2");
+    CHECK(after(19, "  alignment: \"tile + 1\"") ==
+          "a.yaml:20: alignment \"tile + 1\" is 9, but must be a power of two of at most 256");
+    check_holds(after(19, "  alignment: \"512\""), "is 512, but must be a power of two of at most 256");
+    check_holds(after(19, "  alignment: \"2\""), "a.yaml:20: alignment \"2\" is 2, but must be at least 4");
+    CHECK(after(19, "  alignment: \"vector\"") == "a.yaml:20: unknown name vector in \"vector\"");
     CHECK(replaced(17, "  batch_axis: w") == "a.yaml:17: batch_axis must be x, y, z or none, not w");
     check_holds(replaced(15, "  kernel: 3d kernel"), "a.yaml:15: kernel \"3d kernel\" is no name");
     CHECK(after(23, "launches: []") == "a.yaml:1: the search space needs either the key launch or the key launches");

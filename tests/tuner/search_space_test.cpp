@@ -286,12 +286,14 @@ launches:
     grid: ["2", "1", "1"]
     batch_axis: none
     block: ["32", "1", "1"]
+    alignment: "4"
     arguments: [weight, workspace, {values: ["tile_w", "-1"]}]
   - kernel: tconv_direct
     grid: ["tiles_w", "problem.out_channels / 4", "problem.output_h"]
     batch_axis: y
     block: ["block", "1", "1"]
     shared_bytes: "4 * input_tile * problem.in_channels"
+    alignment: "4 * tile_w"
     arguments: [input, {workspace: "4 * tile_w"}, bias, output, batch]
 workspace_bytes: "4 * problem.weight_elements"
 workspace_bytes_per_batch: "16 * tile_w"
@@ -305,6 +307,7 @@ workspace_bytes_per_batch: "16 * tile_w"
     CHECK(space.kernel_constants(test_problem(), test_device(), config) == plan.constants);
     CHECK(plan.workspace_bytes == 4 * 8 * 12 * 3 * 4);
     CHECK(plan.workspace_bytes_per_batch == 128);
+    CHECK(plan.alignment == 32);  // the most that a launch asks for
     REQUIRE(plan.launches.size() == 2);
 
     const Launch& pack = plan.launches[0];
@@ -327,6 +330,11 @@ workspace_bytes_per_batch: "16 * tile_w"
                                                     {ArgumentKind::output, 0, {}},
                                                     {ArgumentKind::batch, 0, {}}});
     check_plan(plan, test_problem(), test_device());
+}
+
+TEST_CASE("a launch that says nothing of its alignment asks for that of the widest access") {
+    const SearchSpace space = make_space("  a: {values: [1]}\n");
+    CHECK(space.plan(test_problem(), test_device(), {{"a", 1}}).alignment == 16);
 }
 
 TEST_CASE("no plan is made for a config that is not valid") {
