@@ -7,18 +7,13 @@
 #include <map>
 #include <utility>
 
+#include "tuner/timer.hpp"
+
 namespace tconv {
 namespace {
 
 constexpr double k_least_noise = 0.02;
 constexpr double k_standard_errors = 3;
-
-// Of normal samples: half the interquartile range is 0.6745 deviations, and the median of n has a standard error of
-// 1.2533 / sqrt(n) deviations.
-double relative_error_of_median(const Timing& timing) {
-    if (timing.samples.empty()) return 0;
-    return 1.2533 / 0.6745 * timing.spread / std::sqrt(static_cast<double>(timing.samples.size()));
-}
 
 using Place = std::pair<std::string, Mode>;
 

@@ -7,6 +7,7 @@
 #include "core/error.hpp"
 #include "kernel_sources/reference.hpp"
 #include "kernel_sources/sources.hpp"
+#include "tuner/local_evaluator.hpp"
 #include "tuner/session.hpp"
 
 namespace tconv {
@@ -21,8 +22,8 @@ std::optional<Trial> tuned_now(const Problem& problem, const std::string& name, 
     request.trials = std::numeric_limits<std::int64_t>::max();
     request.time_limit_seconds = source.tune_seconds;
     request.seed = source.seed;
-    const TuneEnvironment environment{source.laboratory.device(), source.compiler, source.database, source.spaces, 0,
-                                      &source.laboratory};
+    LocalEvaluator evaluator(source.laboratory);
+    const TuneEnvironment environment{evaluator, source.database, source.spaces, 0};
     try {
         return tune(request, environment, {}, stop).winner;
     } catch (const Error& error) {

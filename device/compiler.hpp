@@ -17,8 +17,16 @@ struct CompileRequest {
     std::vector<std::string> options;  ///< added to the compiler's own, one string each
 };
 
+/// Why there is no code.
+enum class CompileFailure {
+    refused,    ///< the compiler does not take the source
+    crashed,    ///< the compiler ended its process
+    timed_out,  ///< the compiler took longer than its limit
+};
+
 struct CompileResult {
     bool ok = false;
+    CompileFailure failure = CompileFailure::refused;  ///< where not ok
     CompiledCode code;
     std::string log;  ///< the compiler's messages
     double milliseconds = 0;

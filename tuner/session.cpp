@@ -4,10 +4,9 @@
 
 #include <algorithm>
 #include <chrono>
-#include <deque>
+#include <utility>
 
 #include "core/error.hpp"
-#include "kernel_sources/reference.hpp"
 #include "tuner/ceilings.hpp"
 #include "tuner/compile_pool.hpp"
 #include "tuner/contest.hpp"
@@ -38,17 +37,15 @@ public:
           environment_(environment),
           progress_(progress),
           stop_(std::move(stop)),
-          device_(environment.device),
+          evaluator_(environment.evaluator),
+          device_(environment.evaluator.device()),
           tolerance_(request.tolerance < 0 ? default_tolerance(request.problem.dtype) : request.tolerance),
-          log_(environment.database, device_.info(), request.problem, tolerance_, environment.compiler.version()),
-          laboratory_(environment.laboratory) {
+          log_(environment.database, device_, request.problem, tolerance_,
+               environment.evaluator.builder().compiler_version()) {
         validate(request.problem);
-        if (const std::string refusal = run_refusal(request.problem, device_.info()); !refusal.empty())
+        if (const std::string refusal = run_refusal(request.problem, device_); !refusal.empty())
             throw Error(ErrorKind::bad_input, refusal);
-        contest_.emplace(request.problem, device_.info(), environment.spaces, request.seed, request.trials, tolerance_);
-        if (laboratory_ != nullptr) return;
-        own_laboratory_ = std::make_unique<Laboratory>(device_, environment.compiler);
-        laboratory_ = own_laboratory_.get();
+        contest_.emplace(request.problem, device_, environment.spaces, request.seed, request.trials, tolerance_);
     }
 
     TuneResult run() {
@@ -72,21 +69,18 @@ private:
     void top_up(CompilePool& pool);
     void evaluate_one(Candidate candidate);
     void store(const Candidate& candidate, Evaluation& evaluation);
-    void time_reference();
     void report(const char* stage);
 
     const TuneRequest& request_;
     const TuneEnvironment& environment_;
     const std::function<void(const TuneProgress&)>& progress_;
     std::stop_token stop_;
-    Device& device_;
+    Evaluator& evaluator_;
+    const DeviceInfo& device_;
     double tolerance_;
     TrialLog log_;
     Clock::time_point start_ = Clock::now();
     std::optional<Contest> contest_;
-    std::unique_ptr<Laboratory> own_laboratory_;
-    Laboratory* laboratory_;
-    std::unique_ptr<Validator> validator_;
     Ceilings ceilings_;
     std::optional<double> reference_milliseconds_;
     std::int64_t reused_ = 0;
@@ -106,28 +100,18 @@ void Session::recall_trials() {
 
 void Session::prepare() {
     report("reference");
-    if (const std::string& warning = laboratory_->builder().warning(); !warning.empty()) warnings_.push_back(warning);
-    (void)laboratory_->support();  // compiled: what follows is the device's work
+    if (const std::string& warning = evaluator_.builder().warning(); !warning.empty()) warnings_.push_back(warning);
     const auto busy = Clock::now();
-    ceilings_ = laboratory_->ceilings();
-    validator_ = std::make_unique<Validator>(device_, laboratory_->support(), request_.problem, request_.seed);
-    time_reference();
+    const Preparation preparation = evaluator_.prepare(request_.problem, request_.seed);
     busy_seconds_ += seconds_since(busy);
+    ceilings_ = preparation.ceilings;
+    reference_milliseconds_ = preparation.reference_milliseconds;
     if (environment_.database == nullptr) return;
     try {
-        environment_.database->store_ceilings(device_.info(), ceilings_);
+        environment_.database->store_ceilings(device_, ceilings_);
     } catch (const Error& error) {
         warnings_.push_back(fmt::format("the device's ceilings could not be stored: {}", error.what()));
     }
-}
-
-void Session::time_reference() {
-    const LaunchPlan plan = reference_plan(request_.problem);
-    const Runnable runnable =
-        runnable_plan(device_, laboratory_->support().reference_module(), plan, request_.problem.batch);
-    const CallTensors tensors = validator_->timing_tensors(runnable.workspace_bytes);
-    // One sample: it is far slower than any candidate, and only a scale for people.
-    reference_milliseconds_ = device_.time(1, {}, [&] { runnable.launch(tensors); }).front();
 }
 
 void Session::top_up(CompilePool& pool) {
@@ -142,7 +126,7 @@ void Session::top_up(CompilePool& pool) {
 
 void Session::search() {
     report("search");
-    CompilePool pool(laboratory_->builder(), environment_.compile_threads);
+    CompilePool pool(evaluator_.builder(), environment_.compile_threads);
     while (!out_of_time()) {
         top_up(pool);
         if (pool.outstanding() == 0) break;
@@ -153,19 +137,16 @@ void Session::search() {
 
 void Session::evaluate_one(Candidate candidate) {
     candidate.best_milliseconds = log_.best_milliseconds().value_or(0);
-    Evaluation evaluation = evaluate(candidate, {device_, laboratory_->builder(), *validator_, laboratory_->timer()});
+    Evaluation evaluation = evaluate(candidate, evaluator_);
     busy_seconds_ += evaluation.device_seconds;
     ++measured_;
-    store(candidate, evaluation);
-    if (evaluation.outcome.kind == OutcomeKind::launch_error) {
-        try {
-            device_.synchronize();
-        } catch (const Error& error) {
-            device_lost_ = true;
-            warnings_.push_back(fmt::format(
-                "the search ended early: the device answers no more after a candidate's failure ({})", error.what()));
-        }
+    if (evaluation.device_lost) {
+        device_lost_ = true;
+        warnings_.push_back(
+            fmt::format("the search ended early: the device answers no more after a candidate's failure ({})",
+                        evaluation.outcome.reason));
     }
+    store(candidate, evaluation);
     report("search");
 }
 
@@ -177,12 +158,12 @@ void Session::store(const Candidate& candidate, Evaluation& evaluation) {
     trial.template_hash = contest_->template_hash_of(candidate.template_name);
     trial.config = candidate.config;
     trial.outcome = std::move(evaluation.outcome);
-    trial.driver_version = device_.info().driver_version;
-    trial.compiler_version = laboratory_->builder().compiler_version();
+    trial.driver_version = device_.driver_version;
+    trial.compiler_version = evaluator_.builder().compiler_version();
     const bool good = log_.is_good(trial);
     const double best = candidate.best_milliseconds;
     const bool near_best = good && (best == 0 || trial.outcome.timing.median <= best * k_binary_factor);
-    const bool machine_code = near_best && device_.info().kind == DeviceKind::cuda;
+    const bool machine_code = near_best && device_.kind == DeviceKind::cuda;
     if (!machine_code) trial.outcome.binary_key.clear();
     log_.record(trial, machine_code ? evaluation.code.code : std::string());
     contest_->report(trial.template_name, trial.config, log_.search_time(trial));
@@ -191,38 +172,28 @@ void Session::store(const Candidate& candidate, Evaluation& evaluation) {
 void Session::finalists() {
     if (measured_ == 0 || device_lost_) return;
     report("finalists");
-    struct Finalist {
-        Trial trial;
-        std::unique_ptr<Module> module;
-        Runnable runnable;
-    };
-    std::deque<Finalist> finalists;
-    std::int64_t workspace_bytes = 0;
-    double round_seconds = 0;
+    std::vector<Trial> trials;
+    std::vector<Compiled> candidates;
     const double best = log_.best_milliseconds().value_or(0);
     for (const Trial* trial : log_.ranking()) {
-        if (finalists.size() == k_finalists || trial->outcome.timing.median > best * k_finalist_factor) break;
+        if (trials.size() == k_finalists || trial->outcome.timing.median > best * k_finalist_factor) break;
         Candidate candidate{request_.problem, trial->template_name, trial->config, trial->outcome.plan, tolerance_, 0};
-        const CompileResult compiled = laboratory_->builder().take(candidate);
+        CompileResult compiled = evaluator_.builder().take(candidate);
         if (!compiled.ok) continue;
-        Finalist& finalist = finalists.emplace_back(Finalist{*trial, device_.load(compiled.code), {}});
-        finalist.runnable =
-            runnable_plan(device_, *finalist.module, finalist.trial.outcome.plan, request_.problem.batch);
-        workspace_bytes = std::max(workspace_bytes, finalist.runnable.workspace_bytes);
-        round_seconds += trial->outcome.timing.median / 1000;
+        trials.push_back(*trial);
+        candidates.push_back({std::move(candidate), std::move(compiled.code)});
     }
-    if (finalists.size() < 2) return;
+    if (trials.size() < 2) return;
     const auto busy = Clock::now();
-    const CallTensors tensors = validator_->timing_tensors(workspace_bytes);
-    std::vector<std::function<void()>> works;
-    for (const Finalist& finalist : finalists)
-        works.emplace_back([&finalist, &tensors] { finalist.runnable.launch(tensors); });
-    const int affordable = static_cast<int>(std::min(k_finalist_seconds / std::max(round_seconds, 1e-9), 1e6));
-    const auto timings = laboratory_->timer().interleave(works, std::clamp(affordable, 3, k_finalist_rounds));
+    const std::vector<Timing> timings = evaluator_.time_in_turn(candidates, k_finalist_rounds, k_finalist_seconds);
     busy_seconds_ += seconds_since(busy);
-    for (std::size_t i = 0; i < finalists.size(); ++i) {
-        finalists[i].trial.outcome.timing = timings[i];
-        log_.record(finalists[i].trial, {});
+    if (timings.size() != trials.size()) {
+        warnings_.emplace_back("the finalists could not be timed in turn: the times of the search stand");
+        return;
+    }
+    for (std::size_t i = 0; i < trials.size(); ++i) {
+        trials[i].outcome.timing = timings[i];
+        log_.record(trials[i], {});
     }
 }
 
@@ -232,8 +203,8 @@ TuneResult Session::finish() {
     result.problem = request_.problem;
     result.problem_name = request_.problem_name;
     result.tolerance = tolerance_;
-    result.device = device_key(device_.info());
-    result.emulated = device_.info().kind == DeviceKind::emulator;
+    result.device = device_key(device_);
+    result.emulated = device_.kind == DeviceKind::emulator;
     const auto ranking = log_.ranking();
     if (!ranking.empty()) result.winner = *ranking[0];
     if (ranking.size() > 1) result.runner_up = *ranking[1];

@@ -12,9 +12,7 @@
 #include "cache/database.hpp"
 #include "core/outcome.hpp"
 #include "core/problem.hpp"
-#include "device/compiler.hpp"
-#include "device/device.hpp"
-#include "tuner/laboratory.hpp"
+#include "tuner/evaluator.hpp"
 #include "tuner/search_space.hpp"
 
 namespace tconv {
@@ -64,13 +62,10 @@ struct TuneResult {
 
 /// What a session works with; all outlive it.
 struct TuneEnvironment {
-    Device& device;
-    Compiler& compiler;
+    Evaluator& evaluator;
     Database* database = nullptr;  ///< null: nothing is kept (with a warning)
     const std::vector<SearchSpace>& spaces;
     int compile_threads = 0;  ///< 0: one per processor
-    Laboratory* laboratory =
-        nullptr;  ///< of the same device and compiler, for several sessions; null: one for this one
 };
 
 /// Why a problem can be neither tuned nor measured on this device; empty when it can.

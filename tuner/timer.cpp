@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cassert>
+#include <chrono>
+#include <cmath>
 #include <numeric>
 
 namespace tconv {
@@ -15,6 +17,9 @@ double quantile(const std::vector<double>& sorted, double q) {
     return sorted[below] + (place - static_cast<double>(below)) * (sorted[above] - sorted[below]);
 }
 
+constexpr std::size_t k_telling_samples = 3;
+constexpr double k_standard_errors = 3;
+constexpr int k_settled_rounds = 9;  // a median of fewer would not be met again by another session
 constexpr std::size_t k_least_flush = std::size_t{256} << 20;
 
 }  // namespace
@@ -29,6 +34,18 @@ Timing summarise(std::vector<double> samples) {
     timing.minimum = sorted.front();
     if (timing.median > 0) timing.spread = (quantile(sorted, 0.75) - quantile(sorted, 0.25)) / 2 / timing.median;
     return timing;
+}
+
+double relative_error_of_median(const Timing& timing) {
+    if (timing.samples.empty()) return 0;
+    return 1.2533 / 0.6745 * timing.spread / std::sqrt(static_cast<double>(timing.samples.size()));
+}
+
+bool apart(const Timing& a, const Timing& b) {
+    if (a.samples.size() < k_telling_samples || b.samples.size() < k_telling_samples) return false;
+    const double chance =
+        k_standard_errors * std::hypot(a.median * relative_error_of_median(a), b.median * relative_error_of_median(b));
+    return std::abs(a.median - b.median) > chance;
 }
 
 Timer::Timer(Device& device, const TimerSettings& settings) : device_(device), settings_(settings) {
@@ -65,6 +82,30 @@ Timing Timer::time(const std::function<void()>& work, double best_milliseconds) 
             break;
     }
     return summarise(std::move(samples));
+}
+
+std::vector<Timing> Timer::interleave_until_apart(const std::vector<std::function<void()>>& works, int most_rounds,
+                                                  double seconds) {
+    using Clock = std::chrono::steady_clock;
+    constexpr int rounds_between_looks = 3;
+    const Clock::time_point end =
+        Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+    std::vector<std::vector<double>> samples(works.size());
+    std::vector<Timing> timings;
+    for (int round = 0; round < most_rounds && (round < rounds_between_looks || Clock::now() < end);
+         round += rounds_between_looks) {
+        const std::vector<Timing> more = interleave(works, std::min(rounds_between_looks, most_rounds - round));
+        timings.clear();
+        for (std::size_t i = 0; i < works.size(); ++i) {
+            samples[i].insert(samples[i].end(), more[i].samples.begin(), more[i].samples.end());
+            timings.push_back(summarise(samples[i]));
+        }
+        const auto best = std::min_element(timings.begin(), timings.end(), ranks_before);
+        const bool known = std::all_of(timings.begin(), timings.end(),
+                                       [&](const Timing& other) { return &other == &*best || apart(other, *best); });
+        if (known && round + rounds_between_looks >= k_settled_rounds) break;
+    }
+    return timings;
 }
 
 std::vector<Timing> Timer::interleave(const std::vector<std::function<void()>>& works, int rounds) {

@@ -12,6 +12,14 @@ namespace tconv {
 /// Median, minimum and spread (half the interquartile range over the median) of raw samples in milliseconds.
 [[nodiscard]] Timing summarise(std::vector<double> samples);
 
+/// One standard error of the median, relative to it: of normal samples, whose half interquartile range is 0.6745
+/// deviations and whose median of n has a standard error of 1.2533 / sqrt(n) deviations.
+[[nodiscard]] double relative_error_of_median(const Timing& timing);
+
+/// Whether two medians differ by more than chance: by more than three standard errors of their difference. Two samples
+/// a side say nothing yet.
+[[nodiscard]] bool apart(const Timing& a, const Timing& b);
+
 struct TimerSettings {
     int batch = 5;  ///< samples taken between looks at the spread
     int max_samples = 30;
@@ -34,6 +42,11 @@ public:
     /// Times several works in turn (A B C A B C ...), `rounds` samples each, so that a drift of the clocks meets all
     /// alike.
     [[nodiscard]] std::vector<Timing> interleave(const std::vector<std::function<void()>>& works, int rounds);
+
+    /// The same for at most `most_rounds` rounds and, from the third one on, `seconds`; ends as soon as the fastest is
+    /// known: the others' medians lie above its own by more than chance (see `apart`).
+    [[nodiscard]] std::vector<Timing> interleave_until_apart(const std::vector<std::function<void()>>& works,
+                                                             int most_rounds, double seconds);
 
 private:
     [[nodiscard]] std::vector<double> sample(int count, const std::function<void()>& work);

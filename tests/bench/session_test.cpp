@@ -7,6 +7,7 @@
 #include "tests/support/contains.hpp"
 #include "tests/support/emulated.hpp"
 #include "tests/support/scratch_folder.hpp"
+#include "tuner/local_evaluator.hpp"
 #include "tuner/session.hpp"
 
 using namespace tconv;
@@ -38,10 +39,8 @@ TEST_CASE("a tuned problem is measured with its winner") {
     TuneRequest request;
     request.problem = test::bench_problem();
     request.trials = 3;
-    const TuneResult tuned = tune(request,
-                                  {*emulation.emulated.device, *emulation.emulated.compiler, &emulation.database,
-                                   emulation.spaces, 2, &emulation.laboratory},
-                                  {}, {});
+    LocalEvaluator evaluator(emulation.laboratory);
+    const TuneResult tuned = tune(request, {evaluator, &emulation.database, emulation.spaces, 2}, {}, {});
     REQUIRE(tuned.winner.has_value());
     const BenchResult result = emulation.measure(test::bench_problem());
     REQUIRE(result.ours.has_value());

@@ -8,6 +8,7 @@
 #include "tests/support/emulated.hpp"
 #include "tests/support/scratch_folder.hpp"
 #include "tests/tuner/planted.hpp"
+#include "tuner/local_evaluator.hpp"
 
 using namespace tconv;
 using test::Fault;
@@ -36,12 +37,11 @@ Outcome outcome_of(Fault fault) {
     const PlantedSources sources(fault);
     auto& emulated = test::emulated();
     const Problem problem = test::planted_problem();
-    Builder builder(*emulated.compiler, emulated.device->info());
-    SupportKernels support(*emulated.device, builder);
-    Validator validator(*emulated.device, support, problem, 5);
-    Timer timer(*emulated.device);
+    Laboratory laboratory(*emulated.device, *emulated.compiler);
+    LocalEvaluator evaluator(laboratory);
+    (void)evaluator.prepare(problem, 5);
     const Candidate candidate{problem, "planted", {}, test::planted_plan(problem, fault), 1e-4, 0};
-    return evaluate(candidate, {*emulated.device, builder, validator, timer}).outcome;
+    return evaluate(candidate, evaluator).outcome;
 }
 
 }  // namespace

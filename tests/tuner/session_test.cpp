@@ -7,6 +7,7 @@
 #include "tests/support/contains.hpp"
 #include "tests/support/emulated.hpp"
 #include "tests/support/scratch_folder.hpp"
+#include "tuner/local_evaluator.hpp"
 
 using namespace tconv;
 
@@ -48,7 +49,9 @@ const std::vector<SearchSpace>& spaces() {
 TuneResult run(const TuneRequest& request, Database* database, std::stop_token stop = {},
                const std::function<void(const TuneProgress&)>& progress = {}) {
     auto& emulated = test::emulated();
-    return tune(request, {*emulated.device, *emulated.compiler, database, spaces(), 2}, progress, std::move(stop));
+    Laboratory laboratory(*emulated.device, *emulated.compiler);
+    LocalEvaluator evaluator(laboratory);
+    return tune(request, {evaluator, database, spaces(), 2}, progress, std::move(stop));
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include "tests/support/random_problem.hpp"
 #include "tests/tuner/planted.hpp"
 #include "tuner/evaluate.hpp"
+#include "tuner/local_evaluator.hpp"
 #include "tuner/session.hpp"
 
 using namespace tconv;
@@ -39,6 +40,8 @@ TEST_CASE("on a GPU random problems are tuned, and every config tried is right")
     const auto device = open_cuda_device(0);
     const auto compiler = make_nvrtc_compiler();
     const auto spaces = load_search_spaces();
+    Laboratory laboratory(*device, *compiler);
+    LocalEvaluator evaluator(laboratory);
     test::Draw draw(43);
     for (int round = 0; round < test::rounds(12); ++round) {
         TuneRequest request;
@@ -46,7 +49,7 @@ TEST_CASE("on a GPU random problems are tuned, and every config tried is right")
         request.trials = 12;
         request.time_limit_seconds = 60;
         INFO(key(request.problem));
-        const TuneResult result = tune(request, {*device, *compiler, nullptr, spaces, 0}, {}, {});
+        const TuneResult result = tune(request, {evaluator, nullptr, spaces, 0}, {}, {});
         REQUIRE(result.winner.has_value());
         CHECK(result.failures.empty());
         CHECK(result.winner->outcome.error.relative < 1e-5);

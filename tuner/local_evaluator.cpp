@@ -1,0 +1,146 @@
+#include "tuner/local_evaluator.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <deque>
+
+#include "core/error.hpp"
+#include "kernel_sources/reference.hpp"
+#include "tuner/evaluate.hpp"
+#include "tuner/workers/messages.hpp"
+
+namespace tconv {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr double k_cold_milliseconds = 1;  // a first launch may also bring the code to the device
+
+void fail(Outcome& outcome, OutcomeKind kind, const std::string& reason) {
+    outcome.kind = kind;
+    outcome.reason = reason;
+}
+
+/// Registers, spills and occupancy of the last launch of the plan, which does the work.
+KernelResources resources_of(Device& device, Module& module, const LaunchPlan& plan) {
+    const Launch& launch = plan.launches.back();
+    return device.resources(module, launch.kernel, {launch.grid, launch.block, launch.shared_bytes});
+}
+
+}  // namespace
+
+LocalEvaluator::LocalEvaluator(Laboratory& laboratory, std::function<void(const char*)> notice)
+    : laboratory_(laboratory), notice_(std::move(notice)) {}
+
+LocalEvaluator::~LocalEvaluator() = default;
+
+const DeviceInfo& LocalEvaluator::device() const {
+    return laboratory_.device().info();
+}
+
+Builder& LocalEvaluator::builder() {
+    return laboratory_.builder();
+}
+
+void LocalEvaluator::notice(const char* at) const {
+    if (notice_) notice_(at);
+}
+
+Preparation LocalEvaluator::prepare(const Problem& problem, std::uint64_t seed) {
+    Preparation preparation;
+    preparation.ceilings = laboratory_.ceilings();
+    validator_.reset();  // its memory first
+    validator_ = std::make_unique<Validator>(laboratory_.device(), laboratory_.support(), problem, seed);
+    const LaunchPlan plan = reference_plan(problem);
+    const Runnable reference =
+        runnable_plan(laboratory_.device(), laboratory_.support().reference_module(), plan, problem.batch);
+    const CallTensors tensors = validator_->timing_tensors(reference.workspace_bytes);
+    // One sample: it is far slower than any candidate, and only a scale for people.
+    preparation.reference_milliseconds = laboratory_.device().time(1, {}, [&] { reference.launch(tensors); }).front();
+    return preparation;
+}
+
+Measurement LocalEvaluator::measure(const Compiled& candidate) {
+    Measurement measurement;
+    try {
+        load_validate_time(candidate, measurement);
+    } catch (const std::exception& error) {
+        fail(measurement.outcome, OutcomeKind::launch_error, error.what());
+    }
+    if (measurement.outcome.kind != OutcomeKind::launch_error) return measurement;
+    try {
+        laboratory_.device().synchronize();
+    } catch (const Error&) {
+        measurement.device_lost = true;
+    }
+    return measurement;
+}
+
+void LocalEvaluator::load_validate_time(const Compiled& compiled, Measurement& measurement) {
+    const Candidate& candidate = compiled.candidate;
+    Device& device = laboratory_.device();
+    Outcome& outcome = measurement.outcome;
+    std::unique_ptr<Module> module;
+    try {
+        module = device.load(compiled.code);
+        outcome.resources = resources_of(device, *module, candidate.plan);
+    } catch (const Error& error) {
+        fail(outcome, OutcomeKind::resource_error, error.what());
+        return;
+    }
+    if (device.info().kind == DeviceKind::cuda && outcome.resources.blocks_per_multiprocessor == 0) {
+        fail(outcome, OutcomeKind::resource_error,
+             fmt::format("no block fits on a multiprocessor: {} registers a thread, {} bytes of shared memory",
+                         outcome.resources.registers, candidate.plan.launches.back().shared_bytes));
+        return;
+    }
+    const Clock::time_point start = Clock::now();
+    validate_and_time(candidate, *module, outcome);
+    measurement.device_seconds = std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+void LocalEvaluator::validate_and_time(const Candidate& candidate, Module& module, Outcome& outcome) {
+    Runnable runnable = runnable_plan(laboratory_.device(), module, candidate.plan, candidate.problem.batch);
+    const auto announced = [this](const auto& launch) {
+        return [this, launch](const CallTensors& tensors) {
+            notice(messages::k_at_run);
+            launch(tensors);
+        };
+    };
+    const auto plain = runnable.launch;
+    runnable.launch = announced(plain);
+    if (runnable.other_batch) runnable.other_batch->launch = announced(runnable.other_batch->launch);
+
+    const double best = candidate.best_milliseconds;
+    const double hopeless = best > 0 ? std::max(best * k_hopeless_factor, best + k_cold_milliseconds) : 0;
+    validator_->validate(runnable, candidate.tolerance, outcome, hopeless);
+    if (outcome.kind != OutcomeKind::valid) return;
+    notice(messages::k_at_timing);
+    const CallTensors tensors = validator_->timing_tensors(runnable.workspace_bytes);
+    outcome.timing = laboratory_.timer().time([&] { plain(tensors); }, best);
+}
+
+std::vector<Timing> LocalEvaluator::time_in_turn(const std::vector<Compiled>& candidates, int rounds, double seconds) {
+    struct Loaded {
+        std::unique_ptr<Module> module;
+        Runnable runnable;
+    };
+    std::deque<Loaded> loaded;  // runnables refer to their modules
+    std::int64_t workspace_bytes = 0;
+    for (const Compiled& compiled : candidates) {
+        Loaded& one = loaded.emplace_back();
+        one.module = laboratory_.device().load(compiled.code);
+        one.runnable =
+            runnable_plan(laboratory_.device(), *one.module, compiled.candidate.plan, compiled.candidate.problem.batch);
+        workspace_bytes = std::max(workspace_bytes, one.runnable.workspace_bytes);
+    }
+    const CallTensors tensors = validator_->timing_tensors(workspace_bytes);
+    std::vector<std::function<void()>> works;
+    for (const Loaded& one : loaded)
+        works.emplace_back([&one, &tensors] { one.runnable.launch(tensors); });
+    return laboratory_.timer().interleave_until_apart(works, rounds, seconds);
+}
+
+}  // namespace tconv

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "tuner/evaluator.hpp"
+#include "tuner/laboratory.hpp"
+#include "tuner/validator.hpp"
+
+namespace tconv {
+
+/// Runs candidates in this process.
+class LocalEvaluator final : public Evaluator {
+public:
+    /// `laboratory` outlives the object. `notice`, where given, is told before each launch of a candidate and each
+    /// stage what comes next (the words of workers/messages.hpp).
+    explicit LocalEvaluator(Laboratory& laboratory, std::function<void(const char*)> notice = {});
+    ~LocalEvaluator() override;
+
+    [[nodiscard]] const DeviceInfo& device() const override;
+    [[nodiscard]] Builder& builder() override;
+
+    [[nodiscard]] Preparation prepare(const Problem& problem, std::uint64_t seed) override;
+    [[nodiscard]] Measurement measure(const Compiled& candidate) override;
+    [[nodiscard]] std::vector<Timing> time_in_turn(const std::vector<Compiled>& candidates, int rounds,
+                                                   double seconds) override;
+
+private:
+    void load_validate_time(const Compiled& candidate, Measurement& measurement);
+    void validate_and_time(const Candidate& candidate, Module& module, Outcome& outcome);
+    void notice(const char* at) const;
+
+    Laboratory& laboratory_;
+    std::function<void(const char*)> notice_;
+    std::unique_ptr<Validator> validator_;
+};
+
+}  // namespace tconv

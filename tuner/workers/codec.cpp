@@ -1,0 +1,223 @@
+#include "tuner/workers/codec.hpp"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "core/error.hpp"
+
+namespace tconv {
+namespace {
+
+/// Calls `read` and turns what the JSON library throws into an Error.
+template <class Read>
+auto guarded(const char* what, Read&& read) {
+    try {
+        return read();
+    } catch (const Message::exception& error) {
+        throw Error(ErrorKind::device, fmt::format("a worker's {} cannot be read: {}", what, error.what()));
+    } catch (const Error& error) {
+        throw Error(ErrorKind::device, fmt::format("a worker's {} cannot be read: {}", what, error.what()));
+    }
+}
+
+Message binary(const std::string& bytes) {
+    return Message::binary({bytes.begin(), bytes.end()});
+}
+
+std::string bytes_of(const Message& message) {
+    const Message::binary_t& binary = message.get_binary();
+    return {binary.begin(), binary.end()};
+}
+
+// Texts of compilers and kernels need not be UTF-8, and CBOR's texts must be.
+Message text(const std::string& value) {
+    return binary(value);
+}
+
+template <class Value>
+void take(const Message& message, const char* name, Value& value) {
+    message.at(name).get_to(value);
+}
+
+}  // namespace
+
+Message to_message(const DeviceInfo& d) {
+    return {{"kind", d.kind == DeviceKind::cuda ? "cuda" : "emulator"},
+            {"name", d.name},
+            {"compute_major", d.compute_major},
+            {"compute_minor", d.compute_minor},
+            {"multiprocessors", d.multiprocessors},
+            {"warp_size", d.warp_size},
+            {"max_threads_per_block", d.max_threads_per_block},
+            {"registers_per_multiprocessor", d.registers_per_multiprocessor},
+            {"shared_memory_per_block", d.shared_memory_per_block},
+            {"shared_memory_per_multiprocessor", d.shared_memory_per_multiprocessor},
+            {"l2_bytes", d.l2_bytes},
+            {"memory_bytes", d.memory_bytes},
+            {"driver_version", d.driver_version}};
+}
+
+DeviceInfo device_info_from(const Message& m) {
+    return guarded("device", [&] {
+        DeviceInfo d;
+        d.kind = m.at("kind") == "cuda" ? DeviceKind::cuda : DeviceKind::emulator;
+        take(m, "name", d.name);
+        take(m, "compute_major", d.compute_major);
+        take(m, "compute_minor", d.compute_minor);
+        take(m, "multiprocessors", d.multiprocessors);
+        take(m, "warp_size", d.warp_size);
+        take(m, "max_threads_per_block", d.max_threads_per_block);
+        take(m, "registers_per_multiprocessor", d.registers_per_multiprocessor);
+        take(m, "shared_memory_per_block", d.shared_memory_per_block);
+        take(m, "shared_memory_per_multiprocessor", d.shared_memory_per_multiprocessor);
+        take(m, "l2_bytes", d.l2_bytes);
+        take(m, "memory_bytes", d.memory_bytes);
+        take(m, "driver_version", d.driver_version);
+        return d;
+    });
+}
+
+Message to_message(const CompileRequest& r) {
+    return {{"name", r.name},
+            {"source", text(r.source)},
+            {"kernels", r.kernels},
+            {"architecture", r.architecture},
+            {"options", r.options}};
+}
+
+CompileRequest compile_request_from(const Message& m) {
+    return guarded("source", [&] {
+        CompileRequest r;
+        take(m, "name", r.name);
+        r.source = bytes_of(m.at("source"));
+        take(m, "kernels", r.kernels);
+        take(m, "architecture", r.architecture);
+        take(m, "options", r.options);
+        return r;
+    });
+}
+
+Message to_message(const CompileResult& r) {
+    return {{"ok", r.ok}, {"code", binary(r.code.code)}, {"log", text(r.log)}, {"milliseconds", r.milliseconds}};
+}
+
+CompileResult compile_result_from(const Message& m) {
+    return guarded("compilation", [&] {
+        CompileResult r;
+        take(m, "ok", r.ok);
+        r.code.code = bytes_of(m.at("code"));
+        r.log = bytes_of(m.at("log"));
+        take(m, "milliseconds", r.milliseconds);
+        return r;
+    });
+}
+
+Message to_message(const Compiled& c) {
+    return {{"problem", key(c.candidate.problem)},
+            {"family", c.candidate.template_name},
+            {"config", to_json(c.candidate.config)},
+            {"plan", to_json(c.candidate.plan)},
+            {"tolerance", c.candidate.tolerance},
+            {"best_milliseconds", c.candidate.best_milliseconds},
+            {"code", binary(c.code.code)}};
+}
+
+Compiled compiled_from(const Message& m) {
+    return guarded("candidate", [&] {
+        Compiled c;
+        c.candidate.problem = parse_key(m.at("problem").get<std::string>());
+        take(m, "family", c.candidate.template_name);
+        c.candidate.config = config_from_json(m.at("config").get<std::string>());
+        c.candidate.plan = launch_plan_from_json(m.at("plan").get<std::string>());
+        take(m, "tolerance", c.candidate.tolerance);
+        take(m, "best_milliseconds", c.candidate.best_milliseconds);
+        c.code.code = bytes_of(m.at("code"));
+        return c;
+    });
+}
+
+Message to_message(const Preparation& p) {
+    return {{"copy_bytes_per_second", p.ceilings.copy_bytes_per_second},
+            {"fma_flops_per_second", p.ceilings.fma_flops_per_second},
+            {"empty_launch_milliseconds", p.ceilings.empty_launch_milliseconds},
+            {"tf32_flops_per_second", p.ceilings.tf32_flops_per_second},
+            {"bf16_flops_per_second", p.ceilings.bf16_flops_per_second},
+            {"reference_milliseconds", p.reference_milliseconds}};
+}
+
+Preparation preparation_from(const Message& m) {
+    return guarded("preparation", [&] {
+        Preparation p;
+        take(m, "copy_bytes_per_second", p.ceilings.copy_bytes_per_second);
+        take(m, "fma_flops_per_second", p.ceilings.fma_flops_per_second);
+        take(m, "empty_launch_milliseconds", p.ceilings.empty_launch_milliseconds);
+        take(m, "tf32_flops_per_second", p.ceilings.tf32_flops_per_second);
+        take(m, "bf16_flops_per_second", p.ceilings.bf16_flops_per_second);
+        take(m, "reference_milliseconds", p.reference_milliseconds);
+        return p;
+    });
+}
+
+Message to_message(const Timing& t) {
+    return {{"samples", t.samples},
+            {"median", t.median},
+            {"minimum", t.minimum},
+            {"spread", t.spread},
+            {"dropped_early", t.dropped_early}};
+}
+
+Timing timing_from(const Message& m) {
+    return guarded("timing", [&] {
+        Timing t;
+        take(m, "samples", t.samples);
+        take(m, "median", t.median);
+        take(m, "minimum", t.minimum);
+        take(m, "spread", t.spread);
+        take(m, "dropped_early", t.dropped_early);
+        return t;
+    });
+}
+
+// The plan stays with the one who asked.
+Message to_message(const Measurement& m) {
+    const Outcome& o = m.outcome;
+    return {{"kind", to_string(o.kind)},
+            {"reason", text(o.reason)},
+            {"error_relative", o.error.relative},
+            {"error_absolute", o.error.absolute},
+            {"error_index", o.error.worst_index},
+            {"error_distribution", o.error.distribution},
+            {"repeat_spread", o.error.repeat_spread},
+            {"timing", to_message(o.timing)},
+            {"registers", o.resources.registers},
+            {"static_shared_bytes", o.resources.static_shared_bytes},
+            {"local_bytes", o.resources.local_bytes},
+            {"blocks_per_multiprocessor", o.resources.blocks_per_multiprocessor},
+            {"device_seconds", m.device_seconds},
+            {"device_lost", m.device_lost}};
+}
+
+Measurement measurement_from(const Message& m) {
+    return guarded("measurement", [&] {
+        Measurement result;
+        Outcome& o = result.outcome;
+        o.kind = parse_outcome_kind(m.at("kind").get<std::string>());
+        o.reason = bytes_of(m.at("reason"));
+        take(m, "error_relative", o.error.relative);
+        take(m, "error_absolute", o.error.absolute);
+        take(m, "error_index", o.error.worst_index);
+        take(m, "error_distribution", o.error.distribution);
+        take(m, "repeat_spread", o.error.repeat_spread);
+        o.timing = timing_from(m.at("timing"));
+        take(m, "registers", o.resources.registers);
+        take(m, "static_shared_bytes", o.resources.static_shared_bytes);
+        take(m, "local_bytes", o.resources.local_bytes);
+        take(m, "blocks_per_multiprocessor", o.resources.blocks_per_multiprocessor);
+        take(m, "device_seconds", result.device_seconds);
+        take(m, "device_lost", result.device_lost);
+        return result;
+    });
+}
+
+}  // namespace tconv

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tuner/evaluator.hpp"
+#include "tuner/workers/worker.hpp"
+#include "tuner/workers/worker_compiler.hpp"
+
+namespace tconv {
+
+/// How workers are started: each command is a program and its arguments.
+struct WorkerCommands {
+    std::vector<std::string> evaluate;
+    std::vector<std::string> compile;
+};
+
+/// Runs candidates in a process of its own. Whatever ends that process (a crash, a device error that stays, a limit) is
+/// the outcome of the candidate at hand; a new process carries on.
+class WorkerEvaluator final : public Evaluator {
+public:
+    /// Throws Error(unavailable) when the workers do not start.
+    WorkerEvaluator(WorkerCommands commands, const WorkerLimits& limits);
+
+    [[nodiscard]] const DeviceInfo& device() const override { return device_; }
+    [[nodiscard]] Builder& builder() override { return builder_; }
+
+    [[nodiscard]] Preparation prepare(const Problem& problem, std::uint64_t seed) override;
+    [[nodiscard]] Measurement measure(const Compiled& candidate) override;
+    [[nodiscard]] std::vector<Timing> time_in_turn(const std::vector<Compiled>& candidates, int rounds,
+                                                   double seconds) override;
+
+private:
+    /// The worker, started anew and prepared where the last one is gone.
+    [[nodiscard]] Worker& worker();
+    [[nodiscard]] Preparation prepare_worker();
+
+    WorkerCommands commands_;
+    WorkerLimits limits_;
+    std::unique_ptr<Worker> worker_;
+    DeviceInfo device_;
+    WorkerCompiler compiler_;
+    Builder builder_;
+    std::optional<Message> preparing_;  // the request that the present problem began with
+};
+
+}  // namespace tconv
