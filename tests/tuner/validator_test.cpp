@@ -178,6 +178,7 @@ TEST_CASE("a second run that is wrong is wrong where runs may differ") {
     const Outcome outcome =
         verdict(Fault::right_once, k_never_slow, [](Runnable& runnable) { runnable.deterministic = false; });
     CHECK(outcome.kind == OutcomeKind::wrong_result);
+    CHECK_THAT(outcome.reason, contains("normal inputs (batch 3"));
 }
 
 TEST_CASE("wrong results are refused") {
@@ -201,7 +202,17 @@ TEST_CASE("outputs left from an earlier run do not count") {
 }
 
 TEST_CASE("what an earlier run left in the workspace does not count") {
-    CHECK_THAT(reason(Fault::stale_workspace, OutcomeKind::not_finite), contains("140 of 140"));
+    Trials trials;
+    const auto leave_zeros = [&](Runnable& runnable) {
+        runnable.launch = [&device = *trials.emulated.device, launch = runnable.launch](const CallTensors& tensors) {
+            launch(tensors);
+            device.fill(tensors.workspace, 0, 64);
+        };
+    };
+    REQUIRE(trials.verdict(Fault::none, k_never_slow, leave_zeros).kind == OutcomeKind::valid);
+    const Outcome outcome = trials.verdict(Fault::stale_workspace);
+    CHECK(to_string(outcome.kind) == to_string(OutcomeKind::not_finite));
+    CHECK_THAT(outcome.reason, contains("140 of 140"));
 }
 
 TEST_CASE("a kernel that is right for some inputs only is refused") {
