@@ -122,6 +122,24 @@ TEST_CASE("the reference kernels are valid in every type and layout") {
     }
 }
 
+TEST_CASE("the steps of f16 below its normal numbers are no error of a kernel") {
+    auto& emulated = test::emulated();
+    Builder builder(*emulated.compiler, emulated.device->info());
+    SupportKernels support(*emulated.device, builder);
+    // Single products: some of them are tiny.
+    Problem p;
+    p.in_channels = p.out_channels = p.groups = 16;
+    p.input = {1, 64, 64};
+    p.dtype = DataType::f16;
+    Validator validator(*emulated.device, support, p, 17);
+    const LaunchPlan plan = reference_plan(p);
+    Outcome outcome;
+    validator.validate(runnable_plan(*emulated.device, support.reference_module(), plan, p.batch),
+                       default_tolerance(p.dtype), outcome);
+    INFO(outcome.reason);
+    CHECK(outcome.kind == OutcomeKind::valid);
+}
+
 TEST_CASE("validation is five launches, one of them on barely aligned tensors") {
     std::vector<CallTensors> calls;
     const Outcome outcome = verdict(Fault::none, k_never_slow, [&](Runnable& runnable) {
@@ -175,9 +193,12 @@ TEST_CASE("a kernel that need not be deterministic is told how far its runs diff
 }
 
 TEST_CASE("a second run that is wrong is wrong where runs may differ") {
-    const Outcome outcome =
-        verdict(Fault::right_once, k_never_slow, [](Runnable& runnable) { runnable.deterministic = false; });
+    const Outcome outcome = verdict(Fault::right_once, k_never_slow, [](Runnable& runnable) {
+        runnable.deterministic = false;
+        runnable.other_batch.reset();
+    });
     CHECK(outcome.kind == OutcomeKind::wrong_result);
+    CHECK_THAT(outcome.reason, contains("normal inputs (batch 2, tensors aligned to 4 bytes)"));
 }
 
 TEST_CASE("wrong results are refused") {
@@ -201,7 +222,17 @@ TEST_CASE("outputs left from an earlier run do not count") {
 }
 
 TEST_CASE("what an earlier run left in the workspace does not count") {
-    CHECK_THAT(reason(Fault::stale_workspace, OutcomeKind::not_finite), contains("140 of 140"));
+    Trials trials;
+    const auto leave_zeros = [&](Runnable& runnable) {
+        runnable.launch = [&device = *trials.emulated.device, launch = runnable.launch](const CallTensors& tensors) {
+            launch(tensors);
+            device.fill(tensors.workspace, 0, 64);
+        };
+    };
+    REQUIRE(trials.verdict(Fault::none, k_never_slow, leave_zeros).kind == OutcomeKind::valid);
+    const Outcome outcome = trials.verdict(Fault::stale_workspace);
+    CHECK(to_string(outcome.kind) == to_string(OutcomeKind::not_finite));
+    CHECK_THAT(outcome.reason, contains("140 of 140"));
 }
 
 TEST_CASE("a kernel that is right for some inputs only is refused") {
