@@ -61,6 +61,7 @@ int parse_and_run(int argc, const char* const* argv) {
     add_cache_command(app, exit_code);
     add_devices_command(app);
     add_spaces_command(app);
+    add_worker_command(app);
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {

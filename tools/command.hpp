@@ -25,6 +25,7 @@ void add_compile_command(CLI::App& app, int& exit_code);
 void add_cache_command(CLI::App& app, int& exit_code);
 void add_devices_command(CLI::App& app);
 void add_spaces_command(CLI::App& app);
+void add_worker_command(CLI::App& app);
 
 /// Declares --database on a subcommand; `path` stays empty for the default.
 void add_database_option(CLI::App& command, std::string& path);

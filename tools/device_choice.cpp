@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <limits>
 
 #include "core/error.hpp"
@@ -93,6 +94,15 @@ OpenedDevice open_device(const DeviceChoice& choice) {
 DeviceInfo device_facts(const DeviceChoice& choice) {
     if (choice.emulator) return make_emulator()->info();
     return driver_status().devices.at(static_cast<std::size_t>(choice.ordinal));
+}
+
+WorkerCommands worker_commands(const DeviceChoice& choice) {
+    std::error_code error;
+    const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
+    if (error) throw Error(ErrorKind::unavailable, fmt::format("this program cannot find itself: {}", error.message()));
+    const std::string device = choice.emulator ? "emulator" : fmt::format("cuda:{}", choice.ordinal);
+    return {{program.string(), "worker", "--device", device},
+            {program.string(), "worker", "--compiler", choice.emulator ? k_host_compiler : k_nvrtc_compiler}};
 }
 
 }  // namespace tconv

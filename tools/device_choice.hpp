@@ -5,6 +5,7 @@
 
 #include "device/compiler.hpp"
 #include "device/device.hpp"
+#include "tuner/workers/worker_evaluator.hpp"
 
 namespace tconv {
 
@@ -33,5 +34,11 @@ struct OpenedDevice {
 
 /// Facts of the chosen device, without a compiler.
 [[nodiscard]] DeviceInfo device_facts(const DeviceChoice& choice);
+
+inline constexpr const char* k_nvrtc_compiler = "nvrtc";
+inline constexpr const char* k_host_compiler = "host";
+
+/// How this very program is started as the workers of a device. Throws Error(unavailable) when it cannot find itself.
+[[nodiscard]] WorkerCommands worker_commands(const DeviceChoice& choice);
 
 }  // namespace tconv

@@ -16,7 +16,9 @@
 #include "tools/report.hpp"
 #include "tools/report_json.hpp"
 #include "tools/tune_options.hpp"
+#include "tuner/local_evaluator.hpp"
 #include "tuner/session.hpp"
+#include "tuner/workers/worker_evaluator.hpp"
 
 namespace tconv {
 namespace {
@@ -32,6 +34,26 @@ struct Finished {
 Database open_database(const std::string& path) {
     return {path.empty() ? default_database_path() : std::filesystem::path(path), OpenMode::read_write};
 }
+
+/// Where the candidates of a run are evaluated: in workers, or here.
+class EvaluatorHolder {
+public:
+    EvaluatorHolder(const TuneOptions& options, const DeviceChoice& choice) {
+        if (!options.in_process) {
+            evaluator_ = std::make_unique<WorkerEvaluator>(worker_commands(choice), worker_limits(options));
+            return;
+        }
+        opened_ = open_device(choice);
+        laboratory_ = std::make_unique<Laboratory>(*opened_.device, *opened_.compiler);
+        evaluator_ = std::make_unique<LocalEvaluator>(*laboratory_);
+    }
+    [[nodiscard]] Evaluator& evaluator() const { return *evaluator_; }
+
+private:
+    OpenedDevice opened_;
+    std::unique_ptr<Laboratory> laboratory_;
+    std::unique_ptr<Evaluator> evaluator_;
+};
 
 std::string label_of(const TuneRequest& request, std::size_t index, std::size_t count) {
     const std::string name = request.problem_name;
@@ -102,12 +124,12 @@ int run_tune(const TuneOptions& options) {
     const std::vector<TuneRequest> requests = make_requests(options);
     const DeviceChoice choice = choose_device(options.device);
     Database database = open_database(options.database);
-    const OpenedDevice opened = open_device(choice);
     const std::vector<SearchSpace> spaces = load_search_spaces();
+    const EvaluatorHolder holder(options, choice);
+    const DeviceInfo device = holder.evaluator().device();
 
     const ReportContext context{database.path().string(), terminal_style(stdout).width};
-    Laboratory laboratory(*opened.device, *opened.compiler);
-    const TuneEnvironment environment{*opened.device, *opened.compiler, &database, spaces, 0, &laboratory};
+    const TuneEnvironment environment{holder.evaluator(), &database, spaces};
     const std::string opening = fmt::format("{}; seed {}\n", one_line(choice.reason), options.seed);
     const InterruptWatch watch;
     const auto show = [&](const TuneResult& result) {
@@ -118,8 +140,7 @@ int run_tune(const TuneOptions& options) {
     const std::vector<Finished> finished = tune_all(requests, environment, watch, opening, show);
 
     if (options.json) {
-        fmt::print("{}", run_json(finished, requests.front().seed, context.database, opened.device->info(),
-                                  watch.interrupted()));
+        fmt::print("{}", run_json(finished, requests.front().seed, context.database, device, watch.interrupted()));
     } else if (requests.size() > 1) {
         fmt::print("{}", summary(results_of(finished)));
     }

@@ -9,6 +9,7 @@
 namespace tconv {
 namespace {
 
+constexpr std::int64_t k_most_memory_mebibytes = std::int64_t{1} << 24;
 constexpr std::int64_t k_most_trials = 1'000'000'000;
 
 }  // namespace
@@ -26,8 +27,25 @@ void add_tune_options(CLI::App& command, TuneOptions& options) {
     add("Search", "--trials", options.trials, "N", "Candidates to look at, stored ones included (default 200)");
     add("Search", "--time-limit", options.time_limit, "TIME", "Longest time a problem, in s, m or ms (default 60s)");
     add("Search", "--seed", options.seed, "S", "Seed of the search (default 1)");
+    add("Workers", "--compile-limit", options.compile_limit, "TIME", "Longest time of one compilation (default 2m)");
+    add("Workers", "--run-limit", options.run_limit, "TIME", "Longest time of one launch (default 10s)");
+    add("Workers", "--validation-limit", options.validation_limit, "TIME",
+        "Longest time of all launches and checks of a candidate (default 2m)");
+    add("Workers", "--memory-limit", options.memory_limit, "MIB",
+        "Host memory in MiB that a worker may take (default 16384)");
+    command.add_flag("--in-process", options.in_process, "Run candidates in this process: nothing contains a crash")
+        ->group("Workers");
     add_database_option(command, options.database);
     command.add_flag("--json", options.json, "Print one JSON document instead of tables");
+}
+
+WorkerLimits worker_limits(const TuneOptions& options) {
+    WorkerLimits limits;
+    limits.compile_seconds = parse_duration("--compile-limit", options.compile_limit);
+    limits.run_seconds = parse_duration("--run-limit", options.run_limit);
+    limits.validation_seconds = parse_duration("--validation-limit", options.validation_limit);
+    limits.memory_bytes = parse_integer("--memory-limit", options.memory_limit, 64, k_most_memory_mebibytes) << 20;
+    return limits;
 }
 
 std::vector<TuneRequest> make_requests(const TuneOptions& options) {

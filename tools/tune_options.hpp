@@ -6,6 +6,7 @@
 
 #include "tools/layer_choice.hpp"
 #include "tuner/session.hpp"
+#include "tuner/workers/worker.hpp"
 
 namespace tconv {
 
@@ -17,12 +18,20 @@ struct TuneOptions {
     std::string trials = "200";
     std::string time_limit = "60s";
     std::string seed = "1";
+    std::string compile_limit = "2m";
+    std::string run_limit = "10s";
+    std::string validation_limit = "2m";
+    std::string memory_limit = "16384";  ///< MiB a worker
+    bool in_process = false;
     std::string database;
     bool json = false;
 };
 
 /// Declares the flags on a subcommand; `options` must outlive it.
 void add_tune_options(CLI::App& command, TuneOptions& options);
+
+/// The limits of a candidate. Throws Error(bad_input).
+[[nodiscard]] WorkerLimits worker_limits(const TuneOptions& options);
 
 /// One request for the problem of the flags, or one for each layer picked. Throws Error(bad_input).
 [[nodiscard]] std::vector<TuneRequest> make_requests(const TuneOptions& options);
