@@ -62,7 +62,7 @@ std::set<std::string> best_binaries(sqlite::Connection& database, std::int64_t b
     sqlite::Statement rows = database.query(
         "SELECT t.problem, t.device, t.error_relative, t.binary_key FROM trial t JOIN binary b ON b.key = t.binary_key "
         "WHERE t.outcome = 'valid' AND t.plan IS NOT NULL AND t.median_ms > 0 "
-        "ORDER BY t.problem, t.device, t.dropped_early, t.median_ms");
+        "ORDER BY t.problem, t.device, t.dropped_early, t.rank_ms");
     std::pair<std::int64_t, std::int64_t> group{-1, -1};
     std::int64_t rank = 0;
     double least_error = 0;

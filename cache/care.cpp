@@ -134,7 +134,7 @@ std::vector<std::int64_t> stale_trials(sqlite::Connection& connection, const std
         "       t.outcome = 'valid' AND t.plan IS NOT NULL AND t.median_ms > 0 "
         "       AND (d.kind <> 'cuda' OR b.key IS NOT NULL) "
         "FROM trial t JOIN template s ON s.id = t.template JOIN device d ON d.id = t.device "
-        "LEFT JOIN binary b ON b.key = t.binary_key ORDER BY t.problem, t.device, t.dropped_early, t.median_ms, t.id");
+        "LEFT JOIN binary b ON b.key = t.binary_key ORDER BY t.problem, t.device, t.dropped_early, t.rank_ms, t.id");
     std::pair<std::int64_t, std::int64_t> group{-1, -1};
     double least_error = 0;
     while (rows.step()) {

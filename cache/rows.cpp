@@ -17,7 +17,7 @@ namespace tconv {
 namespace {
 
 // The trial's own columns, in the order in which they are bound and read.
-constexpr std::array<const char*, 24> k_columns{"config",
+constexpr std::array<const char*, 26> k_columns{"config",
                                                 "outcome",
                                                 "reason",
                                                 "error_relative",
@@ -29,6 +29,8 @@ constexpr std::array<const char*, 24> k_columns{"config",
                                                 "spread",
                                                 "samples_ms",
                                                 "dropped_early",
+                                                "rank_ms",
+                                                "remark",
                                                 "registers",
                                                 "static_shared_bytes",
                                                 "local_bytes",
@@ -41,7 +43,7 @@ constexpr std::array<const char*, 24> k_columns{"config",
                                                 "digest",
                                                 "created",
                                                 "id"};
-constexpr std::size_t k_bound_columns = 22;  // without created and id, which the database sets
+constexpr std::size_t k_bound_columns = 24;  // without created and id, which the database sets
 
 struct ProblemBinder {
     sqlite::Statement& statement;
@@ -116,6 +118,9 @@ Outcome read_outcome(Reader& reader) {
     outcome.timing.spread = reader.real();
     outcome.timing.samples = samples_from(reader.text());
     outcome.timing.dropped_early = reader.integer() != 0;
+    const double rank = reader.real();
+    if (rank != outcome.timing.median) outcome.timing.rank = rank;
+    outcome.timing.remark = reader.text();
     outcome.resources.registers = small_integer(reader.integer());
     outcome.resources.static_shared_bytes = reader.integer();
     outcome.resources.local_bytes = reader.integer();
@@ -150,6 +155,8 @@ std::string digest_of(const Trial& t, const std::string& device_key) {
     for (const double sample : o.timing.samples)
         add(sample);
     add(o.timing.dropped_early);
+    add(ranking_milliseconds(o.timing));
+    add(o.timing.remark);
     add(o.resources.registers);
     add(o.resources.static_shared_bytes);
     add(o.resources.local_bytes);
@@ -200,6 +207,7 @@ void bind_trial(sqlite::Statement& statement, const Trial& trial, const std::str
     statement.bind(outcome.error.worst_index).bind(outcome.error.distribution);
     statement.bind(outcome.timing.median).bind(outcome.timing.minimum).bind(outcome.timing.spread);
     statement.bind(nlohmann::json(outcome.timing.samples).dump()).bind(outcome.timing.dropped_early);
+    statement.bind(ranking_milliseconds(outcome.timing)).bind(outcome.timing.remark);
     statement.bind(outcome.resources.registers).bind(outcome.resources.static_shared_bytes);
     statement.bind(outcome.resources.local_bytes).bind(outcome.resources.blocks_per_multiprocessor);
     statement.bind(outcome.compile_milliseconds);

@@ -122,10 +122,26 @@ ALTER TABLE ceilings ADD COLUMN tf32_flops_per_second REAL NOT NULL DEFAULT 0;
 ALTER TABLE ceilings ADD COLUMN bf16_flops_per_second REAL NOT NULL DEFAULT 0;
 )sql";
 
-// Version 3: a trial's row has a digest that shows a change (NULL: stored by an older version), and what failed and
+// Version 3: a trial ranks by a time that can stand behind its median (a lost tie) and says what disturbed its timing;
+// a trial's row has a digest that shows a change (NULL: stored by an older version), and what failed and
 // code that no trial names are found without reading the wide rows.
 constexpr const char* k_digest_and_failures = R"sql(
 ALTER TABLE trial ADD COLUMN digest TEXT;
+ALTER TABLE trial ADD COLUMN rank_ms REAL;
+ALTER TABLE trial ADD COLUMN remark TEXT NOT NULL DEFAULT '';
+UPDATE trial SET rank_ms = median_ms;
+DROP INDEX trial_by_speed;
+CREATE INDEX trial_by_speed ON trial (problem, device, dropped_early, rank_ms, error_relative)
+    WHERE outcome = 'valid' AND plan IS NOT NULL AND median_ms > 0;
+DROP VIEW winner;
+CREATE VIEW winner AS
+    SELECT p.key AS problem, p.name, d.key AS device, s.name AS template, t.config, t.median_ms, t.spread,
+           t.error_relative, t.created, t.id AS trial
+    FROM (SELECT DISTINCT problem, device FROM trial) tuned
+    JOIN trial t ON t.id = (
+        SELECT id FROM trial WHERE problem = tuned.problem AND device = tuned.device
+        AND outcome = 'valid' AND plan IS NOT NULL AND median_ms > 0 ORDER BY dropped_early, rank_ms LIMIT 1)
+    JOIN problem p ON p.id = t.problem JOIN device d ON d.id = t.device JOIN template s ON s.id = t.template;
 CREATE INDEX trial_by_failure ON trial (outcome, created) WHERE outcome NOT IN ('valid', 'too_slow');
 CREATE INDEX trial_by_binary ON trial (binary_key) WHERE binary_key <> '';
 DROP VIEW quarantine;

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <tuple>
 #include <utility>
 
 #include "core/error.hpp"
@@ -41,8 +40,12 @@ OutcomeKind parse_outcome_kind(std::string_view text) {
     throw Error(ErrorKind::bad_input, fmt::format("outcome ({}) is none that this version knows", text));
 }
 
+double ranking_milliseconds(const Timing& timing) {
+    return timing.rank > 0 ? timing.rank : timing.median;
+}
+
 bool ranks_before(const Timing& a, const Timing& b) {
-    return std::tie(a.dropped_early, a.median) < std::tie(b.dropped_early, b.median);
+    return std::pair(a.dropped_early, ranking_milliseconds(a)) < std::pair(b.dropped_early, ranking_milliseconds(b));
 }
 
 }  // namespace tconv

@@ -47,10 +47,15 @@ struct Timing {
     double minimum = 0;
     double spread = 0;           ///< half the interquartile range divided by the median
     bool dropped_early = false;  ///< far slower than the best: one sample was enough
+    /// Milliseconds by which it ranks where that is not the median: just behind the one that won a tie; 0: the median.
+    double rank = 0;
+    std::string remark;  ///< what disturbed the device all the while, one clause: "timed while ..."; else empty
 };
 
-/// Whether `a` ranks before `b`: the lower median wins, but a timing dropped after one sample comes after every proper
-/// one.
+[[nodiscard]] double ranking_milliseconds(const Timing& timing);
+
+/// Whether `a` ranks before `b`: the lower ranking time wins, but a timing dropped after one sample comes after every
+/// proper one.
 [[nodiscard]] bool ranks_before(const Timing& a, const Timing& b);
 
 /// What the compiled kernel uses, as the driver reports it; zeros on the emulator.

@@ -4,9 +4,11 @@
 
 #include <filesystem>
 #include <limits>
+#include <optional>
 
 #include "core/error.hpp"
 #include "device/driver/driver.hpp"
+#include "device/driver/nvml.hpp"
 #include "device/emulator/emulator.hpp"
 #include "device/nvrtc/nvrtc.hpp"
 #include "tools/format.hpp"
@@ -94,6 +96,19 @@ OpenedDevice open_device(const DeviceChoice& choice) {
 DeviceInfo device_facts(const DeviceChoice& choice) {
     if (choice.emulator) return make_emulator()->info();
     return driver_status().devices.at(static_cast<std::size_t>(choice.ordinal));
+}
+
+DisturbanceWatch disturbance_watch(const DeviceChoice& choice) {
+    if (choice.emulator) return {};
+    const auto monitor = std::make_shared<const GpuMonitor>(pci_bus_id(choice.ordinal));
+    const auto last = std::make_shared<std::optional<GpuConditions>>();
+    return [monitor, last] {
+        const GpuConditions now = monitor->read();
+        std::vector<std::string> warnings;
+        if (*last) warnings = condition_warnings(**last, now);
+        *last = now;
+        return warnings;
+    };
 }
 
 WorkerCommands worker_commands(const DeviceChoice& choice) {

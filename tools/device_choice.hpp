@@ -5,6 +5,7 @@
 
 #include "device/compiler.hpp"
 #include "device/device.hpp"
+#include "tuner/laboratory.hpp"
 #include "tuner/workers/worker_evaluator.hpp"
 
 namespace tconv {
@@ -34,6 +35,9 @@ struct OpenedDevice {
 
 /// Facts of the chosen device, without a compiler.
 [[nodiscard]] DeviceInfo device_facts(const DeviceChoice& choice);
+
+/// Watches the chosen device through NVML; empty for the emulator, which nothing disturbs that it could tell.
+[[nodiscard]] DisturbanceWatch disturbance_watch(const DeviceChoice& choice);
 
 inline constexpr const char* k_nvrtc_compiler = "nvrtc";
 inline constexpr const char* k_host_compiler = "host";

@@ -69,6 +69,8 @@ std::string busy_words(const TuneResult& r) {
 void add_winner(std::string& text, const TuneResult& r, int width) {
     add_row(text, "winner", r.winner->template_name + " " + to_string(r.winner->config), width);
     add_row(text, "time", time_words(r), width);
+    if (const std::string& remark = r.winner->outcome.timing.remark; !remark.empty())
+        add_row(text, "remark", one_line(remark), width);
     if (r.reference_milliseconds) {
         add_row(text, "speed-up",
                 fmt::format("{} over the reference ({})",

@@ -43,6 +43,7 @@ Json outcome_json(const Outcome& o) {
           {"minimum_milliseconds", o.timing.minimum},
           {"spread", o.timing.spread},
           {"dropped_early", o.timing.dropped_early},
+          {"remark", o.timing.remark},
           {"samples_milliseconds", o.timing.samples}}},
         {"resources",
          {{"registers", o.resources.registers},

@@ -44,7 +44,7 @@ public:
             return;
         }
         opened_ = open_device(choice);
-        laboratory_ = std::make_unique<Laboratory>(*opened_.device, *opened_.compiler);
+        laboratory_ = std::make_unique<Laboratory>(*opened_.device, *opened_.compiler, disturbance_watch(choice));
         evaluator_ = std::make_unique<LocalEvaluator>(*laboratory_);
     }
     [[nodiscard]] Evaluator& evaluator() const { return *evaluator_; }

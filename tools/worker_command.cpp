@@ -21,11 +21,12 @@ struct WorkerOptions {
 
 WorkerTools open_tools(const WorkerOptions& options) {
     if (!options.device.empty()) {
-        OpenedDevice opened = open_device(choose_device(options.device));
-        return {std::move(opened.device), std::move(opened.compiler)};
+        const DeviceChoice choice = choose_device(options.device);
+        OpenedDevice opened = open_device(choice);
+        return {std::move(opened.device), std::move(opened.compiler), disturbance_watch(choice)};
     }
-    if (options.compiler == k_nvrtc_compiler) return {nullptr, make_nvrtc_compiler()};
-    if (options.compiler == k_host_compiler) return {nullptr, make_host_compiler()};
+    if (options.compiler == k_nvrtc_compiler) return {nullptr, make_nvrtc_compiler(), {}};
+    if (options.compiler == k_host_compiler) return {nullptr, make_host_compiler(), {}};
     throw Error(ErrorKind::bad_input, fmt::format("--compiler ({}) must be {} or {}", shown(options.compiler),
                                                   k_nvrtc_compiler, k_host_compiler));
 }

@@ -1,10 +1,15 @@
 #include "tuner/laboratory.hpp"
 
+#include <fmt/format.h>
+
+#include <utility>
+
 #include "tuner/ceilings.hpp"
 
 namespace tconv {
 
-Laboratory::Laboratory(Device& device, Compiler& compiler) : device_(device), builder_(compiler, device.info()) {}
+Laboratory::Laboratory(Device& device, Compiler& compiler, DisturbanceWatch watch)
+    : device_(device), builder_(compiler, device.info()), watch_(std::move(watch)) {}
 
 Laboratory::~Laboratory() = default;
 
@@ -21,6 +26,10 @@ Timer& Laboratory::timer() {
 const Ceilings& Laboratory::ceilings() {
     if (!ceilings_) ceilings_ = measure_ceilings(device_, builder_, timer());
     return *ceilings_;
+}
+
+std::string Laboratory::disturbance() {
+    return watch_ ? fmt::format("{}", fmt::join(watch_(), " and ")) : std::string();
 }
 
 }  // namespace tconv

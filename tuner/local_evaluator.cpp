@@ -16,6 +16,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+constexpr double k_deciding_factor = 1.1;  // slower than this times the best: decides nothing
+constexpr int k_retakes = 2;
 constexpr double k_cold_milliseconds = 1;  // a first launch may also bring the code to the device
 
 void fail(Outcome& outcome, OutcomeKind kind, const std::string& reason) {
@@ -51,6 +53,7 @@ void LocalEvaluator::notice(const char* at) const {
 Preparation LocalEvaluator::prepare(const Problem& problem, std::uint64_t seed) {
     Preparation preparation;
     preparation.ceilings = laboratory_.ceilings();
+    (void)laboratory_.disturbance();
     validator_.reset();  // its memory first
     validator_ = std::make_unique<Validator>(laboratory_.device(), laboratory_.support(), problem, seed);
     const LaunchPlan plan = reference_plan(problem);
@@ -101,6 +104,19 @@ void LocalEvaluator::load_validate_time(const Compiled& compiled, Measurement& m
     measurement.device_seconds = std::chrono::duration<double>(Clock::now() - start).count();
 }
 
+template <class Take>
+auto LocalEvaluator::undisturbed(const Take& take, std::string& remark) {
+    std::string disturbance;
+    for (int tries = 0;; ++tries) {
+        auto taken = take();
+        disturbance = laboratory_.disturbance();
+        if (disturbance.empty() || tries == k_retakes) {
+            remark = disturbance.empty() ? "" : fmt::format("timed while {}", disturbance);
+            return taken;
+        }
+    }
+}
+
 void LocalEvaluator::validate_and_time(const Candidate& candidate, Module& module, Outcome& outcome) {
     Runnable runnable = runnable_plan(laboratory_.device(), module, candidate.plan, candidate.problem.batch);
     const auto announced = [this](const auto& launch) {
@@ -119,7 +135,13 @@ void LocalEvaluator::validate_and_time(const Candidate& candidate, Module& modul
     if (outcome.kind != OutcomeKind::valid) return;
     notice(messages::k_at_timing);
     const CallTensors tensors = validator_->timing_tensors(runnable.workspace_bytes);
-    outcome.timing = laboratory_.timer().time([&] { plain(tensors); }, best);
+    Timer& timer = laboratory_.timer();
+    const auto work = [&] { plain(tensors); };
+    outcome.timing = timer.time(work, best);
+    // Asking the driver takes milliseconds: only for times that may decide something.
+    if (best > 0 && outcome.timing.median > best * k_deciding_factor) return;
+    if (laboratory_.disturbance().empty()) return;
+    outcome.timing = undisturbed([&] { return timer.time(work, 0); }, outcome.timing.remark);
 }
 
 std::vector<Timing> LocalEvaluator::time_in_turn(const std::vector<Compiled>& candidates, int rounds, double seconds) {
@@ -140,7 +162,13 @@ std::vector<Timing> LocalEvaluator::time_in_turn(const std::vector<Compiled>& ca
     std::vector<std::function<void()>> works;
     for (const Loaded& one : loaded)
         works.emplace_back([&one, &tensors] { one.runnable.launch(tensors); });
-    return laboratory_.timer().interleave_until_apart(works, rounds, seconds);
+    (void)laboratory_.disturbance();
+    std::string remark;
+    std::vector<Timing> timings =
+        undisturbed([&] { return laboratory_.timer().interleave_until_apart(works, rounds, seconds); }, remark);
+    for (Timing& timing : timings)
+        timing.remark = remark;
+    return timings;
 }
 
 }  // namespace tconv

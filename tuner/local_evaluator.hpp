@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <memory>
+#include <string>
 
 #include "tuner/evaluator.hpp"
 #include "tuner/laboratory.hpp"
@@ -28,6 +29,10 @@ public:
 private:
     void load_validate_time(const Compiled& candidate, Measurement& measurement);
     void validate_and_time(const Candidate& candidate, Module& module, Outcome& outcome);
+    /// Takes times, and takes them again where something disturbed the device meanwhile. What could not be had
+    /// undisturbed is said in `remark`.
+    template <class Take>
+    [[nodiscard]] auto undisturbed(const Take& take, std::string& remark);
     void notice(const char* at) const;
 
     Laboratory& laboratory_;

@@ -11,6 +11,7 @@
 #include "tuner/compile_pool.hpp"
 #include "tuner/contest.hpp"
 #include "tuner/evaluate.hpp"
+#include "tuner/tie.hpp"
 #include "tuner/trial_log.hpp"
 
 namespace tconv {
@@ -81,6 +82,7 @@ private:
     TrialLog log_;
     Clock::time_point start_ = Clock::now();
     std::optional<Contest> contest_;
+    std::optional<Trial> incumbent_;  // the winner of earlier sessions
     Ceilings ceilings_;
     std::optional<double> reference_milliseconds_;
     std::int64_t reused_ = 0;
@@ -96,6 +98,7 @@ void Session::recall_trials() {
     for (const Trial& trial : log_.trials())
         contest_->report(trial.template_name, trial.config, log_.search_time(trial));
     reused_ = static_cast<std::int64_t>(log_.trials().size());
+    if (const auto ranking = log_.ranking(); !ranking.empty()) incumbent_ = *ranking.front();
 }
 
 void Session::prepare() {
@@ -191,10 +194,11 @@ void Session::finalists() {
         warnings_.emplace_back("the finalists could not be timed in turn: the times of the search stand");
         return;
     }
-    for (std::size_t i = 0; i < trials.size(); ++i) {
+    for (std::size_t i = 0; i < trials.size(); ++i)
         trials[i].outcome.timing = timings[i];
-        log_.record(trials[i], {});
-    }
+    settle_tie(trials, incumbent_);
+    for (const Trial& trial : trials)
+        log_.record(trial, {});
 }
 
 TuneResult Session::finish() {

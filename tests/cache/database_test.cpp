@@ -286,15 +286,15 @@ TEST_CASE("requests are counted") {
 TEST_CASE("a hundred thousand trials are listed, and the fastest is found among them") {
     Fixture f;
     f.record(1, 50.0);
-    run_sql(
-        f.path,
-        "INSERT INTO trial SELECT NULL, problem, device, template, '{\"number\":' || n.value || '}', "
-        "CASE n.value % 3 WHEN 0 THEN 'valid' WHEN 1 THEN 'compile_error' ELSE 'wrong_result' END, reason, "
-        "error_relative, error_absolute, error_index, error_distribution, 1000.0 - n.value / 1000.0, minimum_ms, "
-        "spread, samples_ms, dropped_early, registers, static_shared_bytes, local_bytes, "
-        "blocks_per_multiprocessor, compile_ms, plan, binary_key, driver_version, compiler_version, created, NULL FROM "
-        "trial, (WITH RECURSIVE c (value) AS (VALUES (2) UNION ALL SELECT value + 1 FROM c LIMIT 99999) SELECT * "
-        "FROM c) n WHERE trial.id = 1");
+    run_sql(f.path,
+            "INSERT INTO trial SELECT NULL, problem, device, template, '{\"number\":' || n.value || '}', "
+            "CASE n.value % 3 WHEN 0 THEN 'valid' WHEN 1 THEN 'compile_error' ELSE 'wrong_result' END, reason, "
+            "error_relative, error_absolute, error_index, error_distribution, 1000.0 - n.value / 1000.0, minimum_ms, "
+            "spread, samples_ms, dropped_early, registers, static_shared_bytes, local_bytes, "
+            "blocks_per_multiprocessor, compile_ms, plan, binary_key, driver_version, compiler_version, created, NULL, "
+            "1000.0 - n.value / 1000.0, '' FROM "
+            "trial, (WITH RECURSIVE c (value) AS (VALUES (2) UNION ALL SELECT value + 1 FROM c LIMIT 99999) SELECT * "
+            "FROM c) n WHERE trial.id = 1");
     const auto list = f.database.list();
     REQUIRE(list.size() == 1);
     CHECK(list[0].trials == 100000);

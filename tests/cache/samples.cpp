@@ -74,7 +74,8 @@ Trial sample_trial(const Problem& problem, int number, double median, double err
     trial.config = {{"block_size", 128}, {"number", number}, {"negative", -5}};
     trial.outcome.reason = "";
     trial.outcome.error = {error, 2 * error, 17, "normal"};
-    trial.outcome.timing = {{median, 1.1 * median, 0.9 * median}, median, 0.9 * median, 0.1, true};
+    trial.outcome.timing = {
+        {median, 1.1 * median, 0.9 * median}, median, 0.9 * median, 0.1, true, 1.5 * median, "timed in a storm"};
     trial.outcome.resources = {64, 1024, 8, 3};
     trial.outcome.compile_milliseconds = 812.25;
     trial.outcome.plan = sample_plan();
@@ -109,6 +110,8 @@ void check_same(const Trial& left, const Trial& right) {
     CHECK(left.outcome.timing.minimum == right.outcome.timing.minimum);
     CHECK(left.outcome.timing.spread == right.outcome.timing.spread);
     CHECK(left.outcome.timing.dropped_early == right.outcome.timing.dropped_early);
+    CHECK(left.outcome.timing.rank == right.outcome.timing.rank);
+    CHECK(left.outcome.timing.remark == right.outcome.timing.remark);
     CHECK(left.outcome.resources.registers == right.outcome.resources.registers);
     CHECK(left.outcome.resources.static_shared_bytes == right.outcome.resources.static_shared_bytes);
     CHECK(left.outcome.resources.local_bytes == right.outcome.resources.local_bytes);
@@ -119,5 +122,12 @@ void check_same(const Trial& left, const Trial& right) {
     CHECK(left.driver_version == right.driver_version);
     CHECK(left.compiler_version == right.compiler_version);
 }
+
+const char* const k_without_version_3 =
+    "DROP INDEX trial_by_failure; DROP INDEX trial_by_binary; DROP INDEX trial_by_speed; DROP VIEW winner; "
+    "ALTER TABLE trial DROP COLUMN digest; ALTER TABLE trial DROP COLUMN rank_ms; ALTER TABLE trial DROP COLUMN "
+    "remark; "
+    "CREATE INDEX trial_by_speed ON trial (problem, device, dropped_early, median_ms, error_relative) "
+    "WHERE outcome = 'valid' AND plan IS NOT NULL AND median_ms > 0; CREATE VIEW winner AS SELECT 1; ";
 
 }  // namespace tconv::test

@@ -164,7 +164,9 @@ Message to_message(const Timing& t) {
             {"median", t.median},
             {"minimum", t.minimum},
             {"spread", t.spread},
-            {"dropped_early", t.dropped_early}};
+            {"dropped_early", t.dropped_early},
+            {"rank", t.rank},
+            {"remark", t.remark}};
 }
 
 Timing timing_from(const Message& m) {
@@ -175,6 +177,8 @@ Timing timing_from(const Message& m) {
         take(m, "minimum", t.minimum);
         take(m, "spread", t.spread);
         take(m, "dropped_early", t.dropped_early);
+        take(m, "rank", t.rank);
+        take(m, "remark", t.remark);
         return t;
     });
 }

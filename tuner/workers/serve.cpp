@@ -71,7 +71,7 @@ class Server {
 public:
     Server(WorkerTools tools, Line& line) : tools_(std::move(tools)), line_(line) {
         if (!tools_.device) return;
-        laboratory_.emplace(*tools_.device, *tools_.compiler);
+        laboratory_.emplace(*tools_.device, *tools_.compiler, tools_.watch);
         evaluator_.emplace(*laboratory_, [this](const char* at) { line_.send({{messages::k_at, at}}); });
     }
 

@@ -6,6 +6,7 @@
 
 #include "device/compiler.hpp"
 #include "device/device.hpp"
+#include "tuner/laboratory.hpp"
 
 namespace tconv {
 
@@ -13,6 +14,7 @@ namespace tconv {
 struct WorkerTools {
     std::unique_ptr<Device> device;
     std::unique_ptr<Compiler> compiler;
+    DisturbanceWatch watch;  ///< of the device; may be empty
 };
 
 /// A worker's life: greets on standard output, answers the requests that come on standard input, and returns when there
