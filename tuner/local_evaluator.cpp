@@ -141,7 +141,9 @@ void LocalEvaluator::validate_and_time(const Candidate& candidate, Module& modul
     // Asking the driver takes milliseconds: only for times that may decide something.
     if (best > 0 && outcome.timing.median > best * k_deciding_factor) return;
     if (laboratory_.disturbance().empty()) return;
-    outcome.timing = undisturbed([&] { return timer.time(work, 0); }, outcome.timing.remark);
+    std::string remark;
+    outcome.timing = undisturbed([&] { return timer.time(work, 0); }, remark);
+    outcome.timing.remark = remark;
 }
 
 std::vector<Timing> LocalEvaluator::time_in_turn(const std::vector<Compiled>& candidates, int rounds, double seconds) {
