@@ -123,6 +123,14 @@ void LocalEvaluator::validate_and_time(const Candidate& candidate, Module& modul
 }
 
 std::vector<Timing> LocalEvaluator::time_in_turn(const std::vector<Compiled>& candidates, int rounds, double seconds) {
+    try {
+        return time_all(candidates, rounds, seconds);
+    } catch (const Error&) {
+        return {};
+    }
+}
+
+std::vector<Timing> LocalEvaluator::time_all(const std::vector<Compiled>& candidates, int rounds, double seconds) {
     struct Loaded {
         std::unique_ptr<Module> module;
         Runnable runnable;

@@ -28,6 +28,7 @@ public:
 private:
     void load_validate_time(const Compiled& candidate, Measurement& measurement);
     void validate_and_time(const Candidate& candidate, Module& module, Outcome& outcome);
+    [[nodiscard]] std::vector<Timing> time_all(const std::vector<Compiled>& candidates, int rounds, double seconds);
     void notice(const char* at) const;
 
     Laboratory& laboratory_;

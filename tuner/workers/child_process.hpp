@@ -1,5 +1,6 @@
 #pragma once
 
+#include <poll.h>
 #include <sys/types.h>
 
 #include <chrono>
@@ -12,15 +13,16 @@ namespace tconv {
 
 /// How a process ended.
 struct ProcessEnd {
-    int exit_code = 0;  ///< where no signal ended it
-    int signal = 0;     ///< 0: none
+    int exit_code = 0;    ///< where no signal ended it
+    int signal = 0;       ///< 0: none
+    bool killed = false;  ///< it should have ended by itself and did not
 };
 
 /// "was ended by signal 11 (Segmentation fault)" or "ended with exit code 3".
 [[nodiscard]] std::string describe(const ProcessEnd& end);
 
 /// A program of our own, started with posix_spawn, with pipes to its standard input, output and error. Ends with the
-/// object, by SIGKILL where it has not ended by itself.
+/// object, by SIGKILL where it has not ended by itself a second after its input was closed.
 class ChildProcess {
 public:
     /// Throws Error(unavailable) when the program cannot be started.
@@ -44,7 +46,13 @@ public:
     [[nodiscard]] std::int64_t resident_bytes() const;
     [[nodiscard]] pid_t id() const { return id_; }
 
-    /// Ends it at once and waits for its end.
+    /// Drops what it wrote to standard error so far.
+    void forget_complaints();
+
+    /// Whether it has ended.
+    [[nodiscard]] bool ended();
+    /// Ends it and the programs that it started at once, and waits for its end: ten seconds at most, since a process
+    /// that is stuck in a driver may never go.
     ProcessEnd kill();
     /// Waits for an end that is coming by itself, for a second at most, then kills it.
     ProcessEnd wait();
@@ -65,6 +73,8 @@ private:
     };
 
     void take_complaints();
+    void wait_until_ready(pollfd wanted, std::chrono::steady_clock::time_point deadline);
+    void wait_until(std::chrono::steady_clock::time_point deadline);
 
     pid_t id_ = -1;
     std::optional<ProcessEnd> end_;
