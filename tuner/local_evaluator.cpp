@@ -78,6 +78,11 @@ Measurement LocalEvaluator::measure(const Compiled& candidate) {
     return measurement;
 }
 
+Validator& LocalEvaluator::validator() const {
+    if (!validator_) throw Error(ErrorKind::device, "no problem has been prepared");
+    return *validator_;
+}
+
 void LocalEvaluator::load_validate_time(const Compiled& compiled, Measurement& measurement) {
     const Candidate& candidate = compiled.candidate;
     Device& device = laboratory_.device();
@@ -115,10 +120,10 @@ void LocalEvaluator::validate_and_time(const Candidate& candidate, Module& modul
 
     const double best = candidate.best_milliseconds;
     const double hopeless = best > 0 ? std::max(best * k_hopeless_factor, best + k_cold_milliseconds) : 0;
-    validator_->validate(runnable, candidate.tolerance, outcome, hopeless);
+    validator().validate(runnable, candidate.tolerance, outcome, hopeless);
     if (outcome.kind != OutcomeKind::valid) return;
     notice(messages::k_at_timing);
-    const CallTensors tensors = validator_->timing_tensors(runnable.workspace_bytes);
+    const CallTensors tensors = validator().timing_tensors(runnable.workspace_bytes);
     outcome.timing = laboratory_.timer().time([&] { plain(tensors); }, best);
 }
 
@@ -144,7 +149,7 @@ std::vector<Timing> LocalEvaluator::time_all(const std::vector<Compiled>& candid
             runnable_plan(laboratory_.device(), *one.module, compiled.candidate.plan, compiled.candidate.problem.batch);
         workspace_bytes = std::max(workspace_bytes, one.runnable.workspace_bytes);
     }
-    const CallTensors tensors = validator_->timing_tensors(workspace_bytes);
+    const CallTensors tensors = validator().timing_tensors(workspace_bytes);
     std::vector<std::function<void()>> works;
     for (const Loaded& one : loaded)
         works.emplace_back([&one, &tensors] { one.runnable.launch(tensors); });

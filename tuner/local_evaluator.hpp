@@ -29,6 +29,7 @@ private:
     void load_validate_time(const Compiled& candidate, Measurement& measurement);
     void validate_and_time(const Candidate& candidate, Module& module, Outcome& outcome);
     [[nodiscard]] std::vector<Timing> time_all(const std::vector<Compiled>& candidates, int rounds, double seconds);
+    [[nodiscard]] Validator& validator() const;
     void notice(const char* at) const;
 
     Laboratory& laboratory_;

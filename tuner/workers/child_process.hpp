@@ -34,6 +34,9 @@ public:
     /// Writes all, in pieces that the pipe takes; false when the process reads no more or `deadline` has passed.
     [[nodiscard]] bool write(const std::string& bytes, std::chrono::steady_clock::time_point deadline);
 
+    /// Tells the process that nothing more will come.
+    void close_input() { input_.reset(); }
+
     enum class Read { some, ended, timed_out };
     /// Appends what its standard output holds to `bytes`, waiting until `deadline` for the first of it. What it writes
     /// to standard error meanwhile is kept (see `complaints`).
