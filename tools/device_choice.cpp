@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <filesystem>
 #include <limits>
 #include <optional>
 
@@ -112,12 +111,11 @@ DisturbanceWatch disturbance_watch(const DeviceChoice& choice) {
 }
 
 WorkerCommands worker_commands(const DeviceChoice& choice) {
-    std::error_code error;
-    const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
-    if (error) throw Error(ErrorKind::unavailable, fmt::format("this program cannot find itself: {}", error.message()));
+    // Not the path that the link shows: this very program, also where another version takes its place meanwhile.
+    const std::string program = "/proc/self/exe";
     const std::string device = choice.emulator ? "emulator" : fmt::format("cuda:{}", choice.ordinal);
-    return {{program.string(), "worker", "--device", device},
-            {program.string(), "worker", "--compiler", choice.emulator ? k_host_compiler : k_nvrtc_compiler}};
+    return {{program, "worker", "--device", device},
+            {program, "worker", "--compiler", choice.emulator ? k_host_compiler : k_nvrtc_compiler}};
 }
 
 }  // namespace tconv

@@ -42,7 +42,7 @@ struct OpenedDevice {
 inline constexpr const char* k_nvrtc_compiler = "nvrtc";
 inline constexpr const char* k_host_compiler = "host";
 
-/// How this very program is started as the workers of a device. Throws Error(unavailable) when it cannot find itself.
+/// How this very program is started as the workers of a device.
 [[nodiscard]] WorkerCommands worker_commands(const DeviceChoice& choice);
 
 }  // namespace tconv

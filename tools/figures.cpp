@@ -2,6 +2,7 @@
 //   tconv_figures PATH/TO/tconv
 // It works in a temporary folder and takes about half a minute, most of it for storing 100,000 trials.
 #include <fmt/format.h>
+#include <signal.h>
 #include <spawn.h>
 #include <sys/wait.h>
 
@@ -14,9 +15,14 @@
 #include <vector>
 
 #include "cache/database.hpp"
+#include "core/error.hpp"
+#include "device/emulator/emulator.hpp"
 #include "kernel_sources/sources.hpp"
 #include "runtime/runtime.hpp"
+#include "tuner/laboratory.hpp"
+#include "tuner/local_evaluator.hpp"
 #include "tuner/search_space.hpp"
+#include "tuner/workers/worker_evaluator.hpp"
 
 extern char** environ;
 
@@ -99,6 +105,45 @@ private:
     bool failed_ = false;
 };
 
+/// What it costs that candidates run in a process of their own: a trivial one measured there and here in turn, and a
+/// killed worker until the next one has measured a candidate.
+void hold_workers(Figures& figures, const std::string& command) {
+    const auto device = make_emulator();
+    const auto compiler = make_host_compiler();
+    Laboratory laboratory(*device, *compiler);
+    LocalEvaluator here(laboratory);
+    WorkerEvaluator there({{command, "worker", "--device", "emulator"}, {command, "worker", "--compiler", "host"}}, {});
+    const Problem problem = layer(4);
+    const std::vector<SearchSpace> spaces = load_search_spaces();
+    const SearchSpace& space = spaces.front();
+    const Config config = space.defaults(problem, here.device()).front();
+    Candidate candidate{problem, space.name(), config, space.plan(problem, here.device(), config), 1e-4, 0};
+    CompileResult compiled = here.builder().take(candidate);
+    if (!compiled.ok) throw Error(ErrorKind::compile, compiled.log);
+    const Compiled ready{std::move(candidate), std::move(compiled.code)};
+    (void)here.prepare(problem, 1);
+    (void)there.prepare(problem, 1);
+    const auto measure_valid = [&](Evaluator& evaluator) {
+        const Outcome outcome = evaluator.measure(ready).outcome;
+        if (outcome.kind != OutcomeKind::valid) throw Error(ErrorKind::device, outcome.reason);
+    };
+    std::vector<double> differences;
+    for (int i = 0; i < 101; ++i) {
+        const double in_process = median_milliseconds(1, [&] { measure_valid(here); });
+        differences.push_back(median_milliseconds(1, [&] { measure_valid(there); }) - in_process);
+    }
+    std::nth_element(differences.begin(), differences.begin() + 50, differences.end());
+    figures.hold("a worker's part of a candidate", differences[50], 5);
+    figures.hold("from a worker's kill to the next result",
+                 median_milliseconds(5,
+                                     [&] {
+                                         ::kill(there.process_id(), SIGKILL);
+                                         (void)there.measure(ready);
+                                         measure_valid(there);
+                                     }),
+                 2000);
+}
+
 int measure(const std::string& command, const fs::path& folder) {
     const std::string file = folder / "figures.db";
     RuntimeOptions options;
@@ -132,6 +177,7 @@ int measure(const std::string& command, const fs::path& folder) {
         throw Error(ErrorKind::not_found, "the stored winner was not served");
     figures.hold("fetch of a kernel fetched before", median_milliseconds(1001, [&] { (void)runtime.fetch(layer(50)); }),
                  0.01);
+    hold_workers(figures, command);
     return figures.exit_code();
 }
 

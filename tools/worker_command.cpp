@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <memory>
@@ -39,7 +40,14 @@ void add_worker_command(CLI::App& app) {
     const auto options = std::make_shared<WorkerOptions>();
     command->add_option("--device", options->device, "Run candidates on this device")->type_name("cuda:N|emulator");
     command->add_option("--compiler", options->compiler, "Only compile, with this compiler")->type_name("nvrtc|host");
-    command->callback([options] { serve_worker([options] { return open_tools(*options); }); });
+    command->callback([options] {
+        if (::isatty(STDIN_FILENO) != 0 || ::isatty(STDOUT_FILENO) != 0) {
+            throw Error(ErrorKind::bad_input,
+                        "tconv worker serves another tconv on its standard input and output, which a terminal cannot "
+                        "be: it must be started by tconv tune");
+        }
+        serve_worker([options] { return open_tools(*options); });
+    });
 }
 
 }  // namespace tconv

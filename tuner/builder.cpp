@@ -42,19 +42,22 @@ CompileRequest Builder::request_for(const Candidate& candidate) const {
 
 CompileResult Builder::build(const Candidate& candidate) {
     const CompileRequest request = request_for(candidate);
-    return build_once(request, content_hash(request.source));
+    return build_once(request, content_hash(request.source)).get();
 }
 
 CompileResult Builder::take(const Candidate& candidate) {
     const CompileRequest request = request_for(candidate);
     const std::string key = content_hash(request.source);
-    CompileResult result = build_once(request, key);
-    const std::lock_guard lock(mutex_);
-    results_.erase(key);
-    return result;
+    const std::shared_future<CompileResult> result = build_once(request, key);
+    result.wait();
+    {
+        const std::lock_guard lock(mutex_);
+        results_.erase(key);
+    }
+    return result.get();
 }
 
-CompileResult Builder::build_once(const CompileRequest& request, const std::string& key) {
+std::shared_future<CompileResult> Builder::build_once(const CompileRequest& request, const std::string& key) {
     std::promise<CompileResult> promise;
     std::shared_future<CompileResult> result;
     bool mine = false;
@@ -69,12 +72,17 @@ CompileResult Builder::build_once(const CompileRequest& request, const std::stri
         try {
             promise.set_value(compile_or_recall(request));
         } catch (const std::exception& error) {
+            const auto* ours = dynamic_cast<const Error*>(&error);
+            if (ours != nullptr && ours->kind() == ErrorKind::unavailable) {
+                promise.set_exception(std::current_exception());
+                return result;
+            }
             CompileResult failed;
             failed.log = error.what();
             promise.set_value(std::move(failed));
         }
     }
-    return result.get();
+    return result;
 }
 
 CompileResult Builder::build_file(const std::string& file, const std::vector<std::string>& kernels) {

@@ -23,7 +23,7 @@ public:
     Builder(Compiler& compiler, const DeviceInfo& device);
 
     /// Compiles the candidate's specialised source, waiting where another thread is at it. A compiler that cannot run
-    /// is a failed result.
+    /// is a failed result; Error(unavailable) where it is none of the candidate's doing.
     [[nodiscard]] CompileResult build(const Candidate& candidate);
 
     /// Compiles a template as it stands, without prelude: reference.cu, support.cu.
@@ -36,7 +36,7 @@ public:
     [[nodiscard]] std::string compiler_version() const { return compiler_.version(); }
 
 private:
-    [[nodiscard]] CompileResult build_once(const CompileRequest& request, const std::string& key);
+    [[nodiscard]] std::shared_future<CompileResult> build_once(const CompileRequest& request, const std::string& key);
     [[nodiscard]] CompileResult compile_or_recall(const CompileRequest& request);
     [[nodiscard]] CompileRequest request_for(const Candidate& candidate) const;
 

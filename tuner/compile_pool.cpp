@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <chrono>
 
+#include "core/error.hpp"
+
 namespace tconv {
 
 CompilePool::CompilePool(Builder& builder, int threads) : builder_(builder) {
@@ -52,7 +54,11 @@ void CompilePool::work(const std::stop_token& stop) {
         Candidate candidate = std::move(waiting_.front());
         waiting_.pop_front();
         lock.unlock();
-        (void)builder_.build(candidate);
+        try {
+            (void)builder_.build(candidate);
+        } catch (const Error&) {
+            // The builder says it again to the one who takes the result.
+        }
         lock.lock();
         finished_.push_back(std::move(candidate));
         lock.unlock();

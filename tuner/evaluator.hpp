@@ -45,11 +45,12 @@ public:
     /// Makes inputs for a problem, to which all that follows belongs. Throws Error(device) or Error(compile).
     [[nodiscard]] virtual Preparation prepare(const Problem& problem, std::uint64_t seed) = 0;
 
-    /// Loads, validates and times. A candidate's failure of any kind is an outcome, never an exception.
+    /// Loads, validates and times. A candidate's failure of any kind is an outcome, never an exception;
+    /// Error(unavailable) where there is nothing any more to run it.
     [[nodiscard]] virtual Measurement measure(const Compiled& candidate) = 0;
 
     /// Times several validated candidates in turn, at most `rounds` rounds and, from three rounds on, `seconds`. One
-    /// timing each; none at all where one of them failed.
+    /// timing each; none at all where one of them failed. Throws Error(unavailable) as `measure`.
     [[nodiscard]] virtual std::vector<Timing> time_in_turn(const std::vector<Compiled>& candidates, int rounds,
                                                            double seconds) = 0;
 };

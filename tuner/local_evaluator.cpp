@@ -81,6 +81,11 @@ Measurement LocalEvaluator::measure(const Compiled& candidate) {
     return measurement;
 }
 
+Validator& LocalEvaluator::validator() const {
+    if (!validator_) throw Error(ErrorKind::device, "no problem has been prepared");
+    return *validator_;
+}
+
 void LocalEvaluator::load_validate_time(const Compiled& compiled, Measurement& measurement) {
     const Candidate& candidate = compiled.candidate;
     Device& device = laboratory_.device();
@@ -131,10 +136,10 @@ void LocalEvaluator::validate_and_time(const Candidate& candidate, Module& modul
 
     const double best = candidate.best_milliseconds;
     const double hopeless = best > 0 ? std::max(best * k_hopeless_factor, best + k_cold_milliseconds) : 0;
-    validator_->validate(runnable, candidate.tolerance, outcome, hopeless);
+    validator().validate(runnable, candidate.tolerance, outcome, hopeless);
     if (outcome.kind != OutcomeKind::valid) return;
     notice(messages::k_at_timing);
-    const CallTensors tensors = validator_->timing_tensors(runnable.workspace_bytes);
+    const CallTensors tensors = validator().timing_tensors(runnable.workspace_bytes);
     Timer& timer = laboratory_.timer();
     const auto work = [&] { plain(tensors); };
     outcome.timing = timer.time(work, best);
@@ -147,6 +152,14 @@ void LocalEvaluator::validate_and_time(const Candidate& candidate, Module& modul
 }
 
 std::vector<Timing> LocalEvaluator::time_in_turn(const std::vector<Compiled>& candidates, int rounds, double seconds) {
+    try {
+        return time_all(candidates, rounds, seconds);
+    } catch (const Error&) {
+        return {};
+    }
+}
+
+std::vector<Timing> LocalEvaluator::time_all(const std::vector<Compiled>& candidates, int rounds, double seconds) {
     struct Loaded {
         std::unique_ptr<Module> module;
         Runnable runnable;
@@ -160,7 +173,7 @@ std::vector<Timing> LocalEvaluator::time_in_turn(const std::vector<Compiled>& ca
             runnable_plan(laboratory_.device(), *one.module, compiled.candidate.plan, compiled.candidate.problem.batch);
         workspace_bytes = std::max(workspace_bytes, one.runnable.workspace_bytes);
     }
-    const CallTensors tensors = validator_->timing_tensors(workspace_bytes);
+    const CallTensors tensors = validator().timing_tensors(workspace_bytes);
     std::vector<std::function<void()>> works;
     for (const Loaded& one : loaded)
         works.emplace_back([&one, &tensors] { one.runnable.launch(tensors); });

@@ -33,6 +33,8 @@ private:
     /// undisturbed is said in `remark`.
     template <class Take>
     [[nodiscard]] auto undisturbed(const Take& take, std::string& remark);
+    [[nodiscard]] std::vector<Timing> time_all(const std::vector<Compiled>& candidates, int rounds, double seconds);
+    [[nodiscard]] Validator& validator() const;
     void notice(const char* at) const;
 
     Laboratory& laboratory_;

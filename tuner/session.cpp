@@ -140,7 +140,15 @@ void Session::search() {
 
 void Session::evaluate_one(Candidate candidate) {
     candidate.best_milliseconds = log_.best_milliseconds().value_or(0);
-    Evaluation evaluation = evaluate(candidate, evaluator_);
+    Evaluation evaluation;
+    try {
+        evaluation = evaluate(candidate, evaluator_);
+    } catch (const Error& error) {
+        if (error.kind() != ErrorKind::unavailable) throw;
+        device_lost_ = true;
+        warnings_.push_back(fmt::format("the search ended early: {}", error.what()));
+        return;
+    }
     busy_seconds_ += evaluation.device_seconds;
     ++measured_;
     if (evaluation.device_lost) {
@@ -181,14 +189,24 @@ void Session::finalists() {
     for (const Trial* trial : log_.ranking()) {
         if (trials.size() == k_finalists || trial->outcome.timing.median > best * k_finalist_factor) break;
         Candidate candidate{request_.problem, trial->template_name, trial->config, trial->outcome.plan, tolerance_, 0};
-        CompileResult compiled = evaluator_.builder().take(candidate);
+        CompileResult compiled;
+        try {
+            compiled = evaluator_.builder().take(candidate);
+        } catch (const Error&) {
+            continue;  // it is not compiled again: its time of the search stands
+        }
         if (!compiled.ok) continue;
         trials.push_back(*trial);
         candidates.push_back({std::move(candidate), std::move(compiled.code)});
     }
     if (trials.size() < 2) return;
     const auto busy = Clock::now();
-    const std::vector<Timing> timings = evaluator_.time_in_turn(candidates, k_finalist_rounds, k_finalist_seconds);
+    std::vector<Timing> timings;
+    try {
+        timings = evaluator_.time_in_turn(candidates, k_finalist_rounds, k_finalist_seconds);
+    } catch (const Error& error) {
+        warnings_.emplace_back(error.what());
+    }
     busy_seconds_ += seconds_since(busy);
     if (timings.size() != trials.size()) {
         warnings_.emplace_back("the finalists could not be timed in turn: the times of the search stand");

@@ -13,6 +13,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <thread>
 #include <utility>
@@ -27,6 +28,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t k_most_complaints = 16384;
+constexpr std::chrono::seconds k_patience{1};          // for an end that is coming by itself
+constexpr std::chrono::seconds k_patience_killed{10};  // a process inside a driver can take its time to die
 
 struct Pipe {
     int read = -1;
@@ -56,7 +59,15 @@ public:
     SpawnActions& operator=(const SpawnActions&) = delete;
     ~SpawnActions() { posix_spawn_file_actions_destroy(&actions_); }
     void use(int descriptor, int as) { posix_spawn_file_actions_adddup2(&actions_, descriptor, as); }
-    [[nodiscard]] const posix_spawn_file_actions_t* get() const { return &actions_; }
+    /// What some library opened without thought of children is none of theirs.
+    void close_all_others() {
+#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 34)
+        posix_spawn_file_actions_addclosefrom_np(&actions_, STDERR_FILENO + 1);
+#endif
+    }
+    [[nodiscard]] const posix_spawn_file_actions_t* get() const {
+        return &actions_;
+    }
 
 private:
     posix_spawn_file_actions_t actions_{};
@@ -95,13 +106,28 @@ void set_nonblocking(int descriptor) {
 }
 
 ProcessEnd end_of(int status) {
-    if (WIFSIGNALED(status)) return {0, WTERMSIG(status)};
-    return {WEXITSTATUS(status), 0};
+    if (WIFSIGNALED(status)) return {0, WTERMSIG(status), false};
+    return {WEXITSTATUS(status), 0, false};
+}
+
+/// Ends the programs that a process started: a compiler goes on without the one that asked for it, each in a group of
+/// its own.
+void kill_children_of(pid_t parent) {
+    std::error_code ignored;
+    for (const auto& task : std::filesystem::directory_iterator(fmt::format("/proc/{}/task", parent), ignored)) {
+        std::ifstream children(task.path() / "children");
+        for (pid_t child = 0; children >> child;) {
+            if (child <= 1) continue;
+            ::kill(-child, SIGKILL);
+            ::kill(child, SIGKILL);
+        }
+    }
 }
 
 }  // namespace
 
 std::string describe(const ProcessEnd& end) {
+    if (end.killed) return "closed its streams and did not end";
     if (end.signal != 0) return fmt::format("was ended by signal {} ({})", end.signal, strsignal(end.signal));
     return fmt::format("ended with exit code {}", end.exit_code);
 }
@@ -126,6 +152,7 @@ ChildProcess::ChildProcess(const std::vector<std::string>& command) {
     actions.use(child_input.get(), STDIN_FILENO);
     actions.use(child_output.get(), STDOUT_FILENO);
     actions.use(child_error.get(), STDERR_FILENO);
+    actions.close_all_others();
     const SpawnAttributes attributes;
     std::vector<char*> arguments;
     for (const std::string& argument : command)
@@ -157,9 +184,8 @@ bool ChildProcess::write(const std::string& bytes, Clock::time_point deadline) {
         }
         if (count < 0 && errno == EINTR) continue;
         if (count < 0 && errno != EAGAIN) return false;
-        std::array<pollfd, 2> waits{{{input_.get(), POLLOUT, 0}, {error_.get(), POLLIN, 0}}};
-        if (::poll(waits.data(), waits.size(), milliseconds_until(deadline)) == 0) return false;
-        take_complaints();
+        if (Clock::now() >= deadline) return false;
+        wait_until_ready({input_.get(), POLLOUT, 0}, deadline);
     }
     return true;
 }
@@ -172,29 +198,42 @@ ChildProcess::Read ChildProcess::read(std::string& bytes, Clock::time_point dead
             bytes.append(buffer.data(), static_cast<std::size_t>(count));
             return Read::some;
         }
-        if (count == 0) {
+        if (count < 0 && errno == EINTR) continue;
+        if (count == 0 || errno != EAGAIN) {
             take_complaints();
             return Read::ended;
         }
-        if (errno == EINTR) continue;
-        std::array<pollfd, 2> waits{{{output_.get(), POLLIN, 0}, {error_.get(), POLLIN, 0}}};
-        if (::poll(waits.data(), waits.size(), milliseconds_until(deadline)) == 0) return Read::timed_out;
-        take_complaints();
-        // A closed error stream is ready for ever: then only the output is worth waiting for.
-        if ((waits[1].revents & POLLHUP) != 0 && (waits[0].revents) == 0) {
-            if (::poll(waits.data(), 1, milliseconds_until(deadline)) == 0) return Read::timed_out;
-        }
+        if (Clock::now() >= deadline) return Read::timed_out;
+        wait_until_ready({output_.get(), POLLIN, 0}, deadline);
     }
+}
+
+void ChildProcess::wait_until_ready(pollfd wanted, Clock::time_point deadline) {
+    // A negative descriptor is passed over.
+    std::array<pollfd, 2> waits{{wanted, {error_.get(), POLLIN, 0}}};
+    (void)::poll(waits.data(), waits.size(), milliseconds_until(deadline));
+    if (waits[1].revents != 0) take_complaints();
 }
 
 void ChildProcess::take_complaints() {
     std::array<char, 4096> buffer{};
-    for (;;) {
+    // A process can write faster than this reads: then the rest waits, so that deadlines are looked at.
+    for (int pieces = 0; error_.get() >= 0 && pieces < 16; ++pieces) {
         const ssize_t count = ::read(error_.get(), buffer.data(), buffer.size());
-        if (count <= 0) break;
+        if (count < 0 && errno == EINTR) continue;
+        if (count < 0 && errno == EAGAIN) break;
+        if (count <= 0) {
+            error_.reset();  // a closed stream would be ready for ever
+            break;
+        }
         complaints_.append(buffer.data(), static_cast<std::size_t>(count));
     }
     if (complaints_.size() > k_most_complaints) complaints_.erase(0, complaints_.size() - k_most_complaints);
+}
+
+void ChildProcess::forget_complaints() {
+    take_complaints();
+    complaints_.clear();
 }
 
 std::int64_t ChildProcess::resident_bytes() const {
@@ -206,24 +245,39 @@ std::int64_t ChildProcess::resident_bytes() const {
 }
 
 ProcessEnd ChildProcess::kill() {
-    if (!end_) ::kill(id_, SIGKILL);
-    return wait();
-}
-
-ProcessEnd ChildProcess::wait() {
-    const Clock::time_point patience = Clock::now() + std::chrono::seconds(1);
-    while (!end_) {
-        int status = 0;
-        const pid_t ended = ::waitpid(id_, &status, WNOHANG);
-        if (ended == id_ || (ended < 0 && errno == ECHILD)) {
-            end_ = ended == id_ ? end_of(status) : ProcessEnd{};
-            break;
-        }
-        if (Clock::now() > patience) ::kill(id_, SIGKILL);
-        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    if (!ended()) {
+        kill_children_of(id_);
+        ::kill(id_, SIGKILL);
+        wait_until(Clock::now() + k_patience_killed);
+        // The system still has it; all that we have of it is its number.
+        if (!end_) end_ = ProcessEnd{0, SIGKILL, false};
     }
     take_complaints();
     return *end_;
+}
+
+ProcessEnd ChildProcess::wait() {
+    wait_until(Clock::now() + k_patience);
+    if (!end_) {
+        kill();
+        end_->killed = true;
+    }
+    take_complaints();
+    return *end_;
+}
+
+bool ChildProcess::ended() {
+    if (end_) return true;
+    int status = 0;
+    const pid_t which = ::waitpid(id_, &status, WNOHANG);
+    if (which == id_) end_ = end_of(status);
+    if (which < 0 && errno == ECHILD) end_ = ProcessEnd{};  // somebody else waited for it
+    return end_.has_value();
+}
+
+void ChildProcess::wait_until(Clock::time_point deadline) {
+    while (!ended() && Clock::now() < deadline)
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }
 
 }  // namespace tconv

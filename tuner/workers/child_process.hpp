@@ -1,5 +1,6 @@
 #pragma once
 
+#include <poll.h>
 #include <sys/types.h>
 
 #include <chrono>
@@ -12,15 +13,16 @@ namespace tconv {
 
 /// How a process ended.
 struct ProcessEnd {
-    int exit_code = 0;  ///< where no signal ended it
-    int signal = 0;     ///< 0: none
+    int exit_code = 0;    ///< where no signal ended it
+    int signal = 0;       ///< 0: none
+    bool killed = false;  ///< it should have ended by itself and did not
 };
 
 /// "was ended by signal 11 (Segmentation fault)" or "ended with exit code 3".
 [[nodiscard]] std::string describe(const ProcessEnd& end);
 
 /// A program of our own, started with posix_spawn, with pipes to its standard input, output and error. Ends with the
-/// object, by SIGKILL where it has not ended by itself.
+/// object, by SIGKILL where it has not ended by itself a second after its input was closed.
 class ChildProcess {
 public:
     /// Throws Error(unavailable) when the program cannot be started.
@@ -31,6 +33,9 @@ public:
 
     /// Writes all, in pieces that the pipe takes; false when the process reads no more or `deadline` has passed.
     [[nodiscard]] bool write(const std::string& bytes, std::chrono::steady_clock::time_point deadline);
+
+    /// Tells the process that nothing more will come.
+    void close_input() { input_.reset(); }
 
     enum class Read { some, ended, timed_out };
     /// Appends what its standard output holds to `bytes`, waiting until `deadline` for the first of it. What it writes
@@ -44,7 +49,13 @@ public:
     [[nodiscard]] std::int64_t resident_bytes() const;
     [[nodiscard]] pid_t id() const { return id_; }
 
-    /// Ends it at once and waits for its end.
+    /// Drops what it wrote to standard error so far.
+    void forget_complaints();
+
+    /// Whether it has ended.
+    [[nodiscard]] bool ended();
+    /// Ends it and the programs that it started at once, and waits for its end: ten seconds at most, since a process
+    /// that is stuck in a driver may never go.
     ProcessEnd kill();
     /// Waits for an end that is coming by itself, for a second at most, then kills it.
     ProcessEnd wait();
@@ -65,6 +76,8 @@ private:
     };
 
     void take_complaints();
+    void wait_until_ready(pollfd wanted, std::chrono::steady_clock::time_point deadline);
+    void wait_until(std::chrono::steady_clock::time_point deadline);
 
     pid_t id_ = -1;
     std::optional<ProcessEnd> end_;

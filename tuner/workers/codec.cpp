@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <array>
+#include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "core/error.hpp"
 
@@ -35,9 +38,61 @@ Message text(const std::string& value) {
     return binary(value);
 }
 
+/// The library would also make numbers of truth values and cut what is too large.
+template <class Value>
+Value number_from(const Message& message, const char* name) {
+    if constexpr (std::is_same_v<Value, bool>) {
+        if (message.is_boolean()) return message.get<bool>();
+    } else if constexpr (std::is_floating_point_v<Value>) {
+        if (message.is_number()) return message.get<Value>();
+    } else {
+        if (message.is_number_unsigned() && std::in_range<Value>(message.get<std::uint64_t>()))
+            return static_cast<Value>(message.get<std::uint64_t>());
+        if (message.is_number_integer() && !message.is_number_unsigned() &&
+            std::in_range<Value>(message.get<std::int64_t>()))
+            return static_cast<Value>(message.get<std::int64_t>());
+    }
+    throw Error(ErrorKind::device, fmt::format("'{}' is no number of its type", name));
+}
+
 template <class Value>
 void take(const Message& message, const char* name, Value& value) {
-    message.at(name).get_to(value);
+    const Message& member = message.at(name);
+    if constexpr (std::is_arithmetic_v<Value>) {
+        value = number_from<Value>(member, name);
+    } else if constexpr (std::is_same_v<Value, std::vector<double>>) {
+        if (!member.is_array()) throw Error(ErrorKind::device, fmt::format("'{}' is no list", name));
+        value.clear();
+        for (const Message& one : member)
+            value.push_back(number_from<double>(one, name));
+    } else {
+        member.get_to(value);
+    }
+}
+
+constexpr std::array<std::pair<CompileFailure, const char*>, 3> k_compile_failures{
+    {{CompileFailure::refused, "refused"},
+     {CompileFailure::crashed, "crashed"},
+     {CompileFailure::timed_out, "timed out"}}};
+
+const char* to_text(CompileFailure failure) {
+    for (const auto& [value, name] : k_compile_failures) {
+        if (value == failure) return name;
+    }
+    return k_compile_failures.front().second;
+}
+
+CompileFailure compile_failure_from(const std::string& text) {
+    for (const auto& [value, name] : k_compile_failures) {
+        if (text == name) return value;
+    }
+    throw Error(ErrorKind::device, fmt::format("a compilation that '{}' is unknown", text));
+}
+
+DeviceKind device_kind_from(const std::string& text) {
+    if (text == "cuda") return DeviceKind::cuda;
+    if (text == "emulator") return DeviceKind::emulator;
+    throw Error(ErrorKind::device, fmt::format("a device of kind '{}' is unknown", text));
 }
 
 }  // namespace
@@ -61,7 +116,7 @@ Message to_message(const DeviceInfo& d) {
 DeviceInfo device_info_from(const Message& m) {
     return guarded("device", [&] {
         DeviceInfo d;
-        d.kind = m.at("kind") == "cuda" ? DeviceKind::cuda : DeviceKind::emulator;
+        d.kind = device_kind_from(m.at("kind").get<std::string>());
         take(m, "name", d.name);
         take(m, "compute_major", d.compute_major);
         take(m, "compute_minor", d.compute_minor);
@@ -99,13 +154,18 @@ CompileRequest compile_request_from(const Message& m) {
 }
 
 Message to_message(const CompileResult& r) {
-    return {{"ok", r.ok}, {"code", binary(r.code.code)}, {"log", text(r.log)}, {"milliseconds", r.milliseconds}};
+    return {{"ok", r.ok},
+            {"failure", to_text(r.failure)},
+            {"code", binary(r.code.code)},
+            {"log", text(r.log)},
+            {"milliseconds", r.milliseconds}};
 }
 
 CompileResult compile_result_from(const Message& m) {
     return guarded("compilation", [&] {
         CompileResult r;
         take(m, "ok", r.ok);
+        r.failure = compile_failure_from(m.at("failure").get<std::string>());
         r.code.code = bytes_of(m.at("code"));
         r.log = bytes_of(m.at("log"));
         take(m, "milliseconds", r.milliseconds);

@@ -1,7 +1,9 @@
 #include "tuner/workers/serve.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <array>
@@ -22,8 +24,8 @@ namespace {
 /// The streams to the command.
 class Line {
 public:
-    Line() : output_(::dup(STDOUT_FILENO)) {
-        // Nothing else may reach the stream of messages.
+    Line() : output_(::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1)) {
+        // Nothing else may reach the stream of messages: neither a kernel nor a program that a compiler starts.
         ::dup2(STDERR_FILENO, STDOUT_FILENO);
     }
     Line(const Line&) = delete;
@@ -82,6 +84,15 @@ public:
         return greeting;
     }
 
+    [[nodiscard]] Message answer_or_error(const Message& request) {
+        try {
+            return {{messages::k_done, answer(request)}};
+        } catch (const std::exception& error) {
+            return {{messages::k_error, error.what()}};
+        }
+    }
+
+private:
     [[nodiscard]] Message answer(const Message& request) {
         const std::string task = request.at(messages::k_do).get<std::string>();
         if (task == messages::k_compile)
@@ -104,7 +115,6 @@ public:
         return timings;
     }
 
-private:
     WorkerTools tools_;
     Line& line_;
     std::optional<Laboratory> laboratory_;
@@ -114,22 +124,23 @@ private:
 }  // namespace
 
 void serve_worker(const std::function<WorkerTools()>& open) {
+    ::prctl(PR_SET_NAME, "tconv worker");  // what lists of processes show
     Line line;
     end_with_the_command();
     std::optional<Server> server;
     try {
         server.emplace(open(), line);
-    } catch (const Error& error) {
+        line.send(server->greeting());
+    } catch (const std::exception& error) {
         line.send({{messages::k_version, messages::k_protocol}, {messages::k_error, error.what()}});
         return;
     }
-    line.send(server->greeting());
-    while (const auto request = line.receive()) {
-        try {
-            line.send({{messages::k_done, server->answer(*request)}});
-        } catch (const std::exception& error) {
-            line.send({{messages::k_error, error.what()}});
-        }
+    try {
+        while (const auto request = line.receive())
+            line.send(server->answer_or_error(*request));
+    } catch (const Error& error) {
+        // Where a damaged message ends, and the next one begins, cannot be known.
+        line.send({{messages::k_error, error.what()}});
     }
 }
 

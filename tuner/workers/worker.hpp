@@ -1,7 +1,10 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
+#include <memory>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -47,8 +50,25 @@ public:
     [[nodiscard]] Answer ask(const Message& request, double seconds,
                              const std::function<double(const std::string&)>& after_notice = {});
 
+    /// Whether its memory takes half of what the limit leaves beside what it took at first, or at
+    /// `take_size_as_normal`: time for another one before the limit meets a candidate that is not to blame.
+    [[nodiscard]] bool has_grown() const;
+    void take_size_as_normal();
+
+    /// For messages and tests.
+    [[nodiscard]] pid_t id() const { return process_.id(); }
+
 private:
+    struct Deadline {
+        Clock::time_point whole;  // of the request
+        Clock::time_point next;   // of what the worker is at
+        double allowed;           // seconds that led to `next`
+    };
+
     [[nodiscard]] Answer receive(double seconds, const std::function<double(const std::string&)>& after_notice);
+    /// The next message that is no notice, among those that have come. Throws Error(device) for what is none.
+    [[nodiscard]] std::optional<Message> take_answer(Deadline& deadline,
+                                                     const std::function<double(const std::string&)>& after_notice);
     [[nodiscard]] WorkerFailure fail(OutcomeKind kind, const std::string& sentence);
 
     WorkerLimits limits_;
@@ -56,6 +76,14 @@ private:
     std::string received_;
     std::string at_;  // what it said last that it was at
     Message greeting_;
+    std::int64_t bytes_at_start_ = 0;
 };
+
+/// Calls `start` until it succeeds, some times with longer and longer pauses: a machine can be short of something for a
+/// moment. Throws Error(unavailable) when it does not succeed.
+[[nodiscard]] std::unique_ptr<Worker> restart_worker(const std::function<std::unique_ptr<Worker>()>& start);
+
+/// The sentence of an answer that is an error.
+[[nodiscard]] std::string error_of(const Message& answer);
 
 }  // namespace tconv

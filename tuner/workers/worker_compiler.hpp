@@ -18,10 +18,12 @@ public:
     WorkerCompiler(std::vector<std::string> command, const WorkerLimits& limits);
 
     [[nodiscard]] std::string version() const override { return version_; }
+    /// Throws Error(unavailable) when no worker starts any more.
     [[nodiscard]] CompileResult compile(const CompileRequest& request) override;
 
 private:
     [[nodiscard]] std::unique_ptr<Worker> borrow();
+    void give_back(std::unique_ptr<Worker> worker);
 
     std::vector<std::string> command_;
     WorkerLimits limits_;

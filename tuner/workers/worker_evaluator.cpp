@@ -1,5 +1,7 @@
 #include "tuner/workers/worker_evaluator.hpp"
 
+#include <fmt/format.h>
+
 #include <utility>
 
 #include "core/error.hpp"
@@ -12,17 +14,26 @@ namespace {
 // Making inputs and reference results, and the device's ceilings in the first place.
 constexpr double k_prepare_seconds = 300;
 
+/// What an answer holds. Throws Error(device) where it is an error, or holds nothing.
 const Message& done(const Message& answer) {
-    if (answer.contains(messages::k_error))
-        throw Error(ErrorKind::device, answer.at(messages::k_error).get<std::string>());
-    return answer.at(messages::k_done);
+    if (answer.contains(messages::k_error)) throw Error(ErrorKind::device, error_of(answer));
+    const auto result = answer.find(messages::k_done);
+    if (result == answer.end()) throw Error(ErrorKind::device, "a worker's answer holds nothing");
+    return *result;
 }
 
-Measurement failed(const WorkerFailure& failure) {
+Measurement failed(OutcomeKind kind, const std::string& reason) {
     Measurement measurement;
-    measurement.outcome.kind = failure.kind;
-    measurement.outcome.reason = failure.reason;
+    measurement.outcome.kind = kind;
+    measurement.outcome.reason = reason;
     return measurement;
+}
+
+DeviceInfo device_of(const Worker& worker) {
+    const auto device = worker.greeting().find(messages::k_device);
+    if (device == worker.greeting().end())
+        throw Error(ErrorKind::unavailable, "a worker that should run candidates has no device");
+    return device_info_from(*device);
 }
 
 }  // namespace
@@ -31,31 +42,46 @@ WorkerEvaluator::WorkerEvaluator(WorkerCommands commands, const WorkerLimits& li
     : commands_(std::move(commands)),
       limits_(limits),
       worker_(std::make_unique<Worker>(commands_.evaluate, limits)),
-      device_(device_info_from(worker_->greeting().at(messages::k_device))),
+      device_(device_of(*worker_)),
       compiler_(commands_.compile, limits),
       builder_(compiler_, device_) {}
 
 Worker& WorkerEvaluator::worker() {
-    if (worker_) return *worker_;
-    worker_ = std::make_unique<Worker>(commands_.evaluate, limits_);
-    if (preparing_) (void)prepare_worker();
+    if (!worker_) worker_ = restart_worker([this] { return prepared_worker(); });
     return *worker_;
 }
 
-Preparation WorkerEvaluator::prepare_worker() {
-    const Answer answer = worker_->ask(*preparing_, k_prepare_seconds);
-    if (const auto* failure = std::get_if<WorkerFailure>(&answer)) {
-        worker_.reset();
-        throw Error(ErrorKind::device, "the device's worker fails before any candidate: " + failure->reason);
+std::unique_ptr<Worker> WorkerEvaluator::prepared_worker() const {
+    auto worker = std::make_unique<Worker>(commands_.evaluate, limits_);
+    // After a failure a system can show its devices in another order.
+    if (const std::string now = device_key(device_of(*worker)); now != device_key(device_)) {
+        throw Error(ErrorKind::unavailable,
+                    fmt::format("the device was {} and a new worker finds {}", device_key(device_), now));
     }
-    return preparation_from(done(std::get<Message>(answer)));
+    if (preparing_) (void)prepare_worker(*worker, *preparing_);
+    return worker;
+}
+
+Preparation WorkerEvaluator::prepare_worker(Worker& worker, const Message& request) {
+    const Answer answer = worker.ask(request, k_prepare_seconds);
+    if (const auto* failure = std::get_if<WorkerFailure>(&answer))
+        throw Error(ErrorKind::device, "the device's worker fails before any candidate: " + failure->reason);
+    Preparation preparation = preparation_from(done(std::get<Message>(answer)));
+    worker.take_size_as_normal();
+    return preparation;
 }
 
 Preparation WorkerEvaluator::prepare(const Problem& problem, std::uint64_t seed) {
     preparing_.reset();
-    (void)worker();
-    preparing_ = Message{{messages::k_do, messages::k_prepare}, {"problem", key(problem)}, {"seed", seed}};
-    return prepare_worker();
+    const Message request{{messages::k_do, messages::k_prepare}, {"problem", key(problem)}, {"seed", seed}};
+    try {
+        const Preparation preparation = prepare_worker(worker(), request);
+        preparing_ = request;
+        return preparation;
+    } catch (const Error&) {
+        worker_.reset();
+        throw;
+    }
 }
 
 Measurement WorkerEvaluator::measure(const Compiled& candidate) {
@@ -69,12 +95,17 @@ Measurement WorkerEvaluator::measure(const Compiled& candidate) {
                      limits_.validation_seconds, after_notice);
     if (const auto* failure = std::get_if<WorkerFailure>(&answer)) {
         worker_.reset();
-        return failed(*failure);
+        return failed(failure->kind, failure->reason);
     }
-    Measurement measurement = measurement_from(done(std::get<Message>(answer)));
-    // A device error that stays ends with the process that has it.
-    if (std::exchange(measurement.device_lost, false)) worker_.reset();
-    return measurement;
+    try {
+        Measurement measurement = measurement_from(done(std::get<Message>(answer)));
+        // A device error that stays ends with the process that has it; so does memory that was never given back.
+        if (std::exchange(measurement.device_lost, false) || worker_->has_grown()) worker_.reset();
+        return measurement;
+    } catch (const Error& error) {
+        worker_.reset();  // a process that answers so is not trusted with the next candidate
+        return failed(OutcomeKind::crashed, error.what());
+    }
 }
 
 std::vector<Timing> WorkerEvaluator::time_in_turn(const std::vector<Compiled>& candidates, int rounds, double seconds) {
@@ -86,14 +117,16 @@ std::vector<Timing> WorkerEvaluator::time_in_turn(const std::vector<Compiled>& c
                                         {"rounds", rounds},
                                         {"seconds", seconds}},
                                        limits_.validation_seconds + seconds);
-    if (std::holds_alternative<WorkerFailure>(answer)) {
+    try {
+        if (std::holds_alternative<WorkerFailure>(answer)) throw Error(ErrorKind::device, "");
+        std::vector<Timing> timings;
+        for (const Message& timing : done(std::get<Message>(answer)))
+            timings.push_back(timing_from(timing));
+        return timings;
+    } catch (const Error&) {
         worker_.reset();
         return {};
     }
-    std::vector<Timing> timings;
-    for (const Message& timing : done(std::get<Message>(answer)))
-        timings.push_back(timing_from(timing));
-    return timings;
 }
 
 }  // namespace tconv

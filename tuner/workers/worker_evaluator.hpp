@@ -18,11 +18,14 @@ struct WorkerCommands {
 };
 
 /// Runs candidates in a process of its own. Whatever ends that process (a crash, a device error that stays, a limit) is
-/// the outcome of the candidate at hand; a new process carries on.
+/// the outcome of the candidate at hand; a new process carries on, prepared alike.
 class WorkerEvaluator final : public Evaluator {
 public:
     /// Throws Error(unavailable) when the workers do not start.
     WorkerEvaluator(WorkerCommands commands, const WorkerLimits& limits);
+
+    /// The process that runs candidates now; -1 where there is none between two of them.
+    [[nodiscard]] pid_t process_id() const { return worker_ ? worker_->id() : -1; }
 
     [[nodiscard]] const DeviceInfo& device() const override { return device_; }
     [[nodiscard]] Builder& builder() override { return builder_; }
@@ -33,9 +36,10 @@ public:
                                                    double seconds) override;
 
 private:
-    /// The worker, started anew and prepared where the last one is gone.
+    /// The worker, started anew and prepared where the last one is gone. Throws Error(unavailable).
     [[nodiscard]] Worker& worker();
-    [[nodiscard]] Preparation prepare_worker();
+    [[nodiscard]] std::unique_ptr<Worker> prepared_worker() const;
+    [[nodiscard]] static Preparation prepare_worker(Worker& worker, const Message& request);
 
     WorkerCommands commands_;
     WorkerLimits limits_;
