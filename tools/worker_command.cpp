@@ -38,7 +38,7 @@ void add_worker_command(CLI::App& app) {
     const auto options = std::make_shared<WorkerOptions>();
     command->add_option("--device", options->device, "Run candidates on this device")->type_name("cuda:N|emulator");
     command->add_option("--compiler", options->compiler, "Only compile, with this compiler")->type_name("nvrtc|host");
-    command->callback([options] { serve_worker([options] { return open_tools(*options); }); });
+    command->callback([options] { serve_worker([options] { return open_tools(*options); }, end_host_compilations); });
 }
 
 }  // namespace tconv

@@ -27,6 +27,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t k_most_complaints = 16384;
+constexpr std::chrono::milliseconds k_moment{500};  // to end by itself
 
 struct Pipe {
     int read = -1;
@@ -205,13 +206,22 @@ std::int64_t ChildProcess::resident_bytes() const {
     return resident * ::sysconf(_SC_PAGESIZE);
 }
 
+void ChildProcess::forget_complaints() {
+    take_complaints();
+    complaints_.clear();
+}
+
 ProcessEnd ChildProcess::kill() {
-    if (!end_) ::kill(id_, SIGKILL);
-    return wait();
+    input_.reset();
+    return wait(k_moment);
 }
 
 ProcessEnd ChildProcess::wait() {
-    const Clock::time_point patience = Clock::now() + std::chrono::seconds(1);
+    return wait(std::chrono::seconds(1));
+}
+
+ProcessEnd ChildProcess::wait(std::chrono::milliseconds patience) {
+    const Clock::time_point deadline = Clock::now() + patience;
     while (!end_) {
         int status = 0;
         const pid_t ended = ::waitpid(id_, &status, WNOHANG);
@@ -219,7 +229,7 @@ ProcessEnd ChildProcess::wait() {
             end_ = ended == id_ ? end_of(status) : ProcessEnd{};
             break;
         }
-        if (Clock::now() > patience) ::kill(id_, SIGKILL);
+        if (Clock::now() > deadline) ::kill(id_, SIGKILL);
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
     take_complaints();

@@ -39,12 +39,15 @@ public:
 
     /// The last lines that it wrote to standard error: some kilobytes at most.
     [[nodiscard]] const std::string& complaints() const { return complaints_; }
+    /// What it writes from now on belongs to another task.
+    void forget_complaints();
 
     /// Bytes of its memory that are in use; 0 when not known.
     [[nodiscard]] std::int64_t resident_bytes() const;
     [[nodiscard]] pid_t id() const { return id_; }
 
-    /// Ends it at once and waits for its end.
+    /// Ends it now and waits for its end: by closing its input, so that it can end a compiler that it has started, and
+    /// a moment later by SIGKILL.
     ProcessEnd kill();
     /// Waits for an end that is coming by itself, for a second at most, then kills it.
     ProcessEnd wait();
@@ -65,6 +68,7 @@ private:
     };
 
     void take_complaints();
+    ProcessEnd wait(std::chrono::milliseconds patience);
 
     pid_t id_ = -1;
     std::optional<ProcessEnd> end_;

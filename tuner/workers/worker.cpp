@@ -36,6 +36,7 @@ Worker::Worker(const std::vector<std::string>& command, const WorkerLimits& limi
 Answer Worker::ask(const Message& request, double seconds,
                    const std::function<double(const std::string&)>& after_notice) {
     at_ = request.value(messages::k_do, "");
+    process_.forget_complaints();
     if (!process_.write(framed(request), Clock::now() + duration_of(seconds)))
         return fail(OutcomeKind::crashed, "it takes no requests any more");
     return receive(seconds, after_notice);
