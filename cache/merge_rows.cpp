@@ -62,8 +62,8 @@ public:
         devices();
         problems();
         templates();
-        binaries();
         trials();
+        binaries();  // only those that a trial names by now
         requests();
         ceilings();
         return counts_;
@@ -180,6 +180,7 @@ void Merge::binaries() {
     while (rows.step()) {
         const std::string key = rows.text(0);
         if (left_out_.binary && left_out_.binary(key)) continue;
+        if (!to_.query("SELECT 1 FROM trial WHERE binary_key = ?").bind(key).step()) continue;
         bool replace = false;
         {
             sqlite::Statement own = to_.query("SELECT size, content_hash, compressed FROM binary WHERE key = ?");

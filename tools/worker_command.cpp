@@ -46,7 +46,7 @@ void add_worker_command(CLI::App& app) {
                         "tconv worker serves another tconv on its standard input and output, which a terminal cannot "
                         "be: it must be started by tconv tune");
         }
-        serve_worker([options] { return open_tools(*options); });
+        serve_worker([options] { return open_tools(*options); }, end_host_compilations);
     });
 }
 

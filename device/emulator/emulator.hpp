@@ -34,4 +34,8 @@ struct HostCompilerStatus {
 /// Compiles with AddressSanitizer and UBSan exactly when this binary was. Throws Error(unavailable) without a compiler.
 [[nodiscard]] std::unique_ptr<Compiler> make_host_compiler();
 
+/// For a process that is about to end: ends the compilers that run on its behalf, removes their files, and lets no
+/// other one start.
+void end_host_compilations();
+
 }  // namespace tconv

@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <condition_variable>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <mutex>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -32,6 +34,45 @@ using namespace std::chrono_literals;
 
 constexpr const char* k_extension = "so";
 constexpr auto k_compile_limit = 300s;
+
+/// Compilations under way in this process.
+class Compilations {
+public:
+    class One {
+    public:
+        explicit One(Compilations& all) : all_(all) {
+            const std::lock_guard lock(all_.mutex_);
+            ++all_.count_;
+        }
+        One(const One&) = delete;
+        One& operator=(const One&) = delete;
+        ~One() {
+            {
+                const std::lock_guard lock(all_.mutex_);
+                --all_.count_;
+            }
+            all_.changed_.notify_all();
+        }
+
+    private:
+        Compilations& all_;
+    };
+
+    void wait_for_none(std::chrono::milliseconds patience) {
+        std::unique_lock lock(mutex_);
+        changed_.wait_for(lock, patience, [this] { return count_ == 0; });
+    }
+
+private:
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    int count_ = 0;
+};
+
+Compilations& compilations() {
+    static Compilations all;
+    return all;
+}
 
 /// A folder for one compilation, private to this user, removed with what is in it.
 class WorkFolder {
@@ -122,6 +163,13 @@ std::string content_key(const std::string& version, const std::vector<std::strin
     return content_hash(all);
 }
 
+/// Words for an exit code as a shell counts them.
+std::string ending(int exit_code) {
+    constexpr int first_signal = 128;
+    if (exit_code <= first_signal) return fmt::format("exit code {}", exit_code);
+    return fmt::format("signal {} ({})", exit_code - first_signal, strsignal(exit_code - first_signal));
+}
+
 class HostCompiler final : public Compiler {
 public:
     explicit HostCompiler(HostCompilerStatus status) : status_(std::move(status)), options_(own_options()) {}
@@ -162,6 +210,7 @@ CompileResult HostCompiler::compile(const CompileRequest& request) {
 
 std::optional<std::string> HostCompiler::run_compiler(const std::string& text, const std::vector<std::string>& options,
                                                       std::string& log) const {
+    const Compilations::One under_way(compilations());
     const WorkFolder folder;
     for (const auto& [name, content] : embedded_emulator_header())
         folder.write(name, content);
@@ -179,6 +228,8 @@ std::optional<std::string> HostCompiler::run_compiler(const std::string& text, c
     }
     log = std::move(run.output);
     if (run.timed_out) log += fmt::format("\nstopped after {} seconds\n", k_compile_limit.count());
+    if (run.exit_code != 0 && log.empty())
+        log = fmt::format("'{}' ended with {}\n", status_.path, ending(run.exit_code));
     if (run.timed_out || run.exit_code != 0) return std::nullopt;
     auto object = read_file(folder.file("kernel.so"));
     if (!object) throw Error(ErrorKind::compile, fmt::format("'{}' ended well but wrote no object", status_.path));
@@ -186,6 +237,11 @@ std::optional<std::string> HostCompiler::run_compiler(const std::string& text, c
 }
 
 }  // namespace
+
+void end_host_compilations() {
+    emulator::end_programs();
+    compilations().wait_for_none(500ms);  // their folders go
+}
 
 std::unique_ptr<Compiler> make_host_compiler() {
     HostCompilerStatus status = host_compiler_status();

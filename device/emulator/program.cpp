@@ -11,6 +11,8 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <mutex>
+#include <set>
 
 #include "core/error.hpp"
 
@@ -88,7 +90,33 @@ bool read_output(int reader, Clock::time_point deadline, std::size_t output_limi
     }
 }
 
+/// The process groups of the programs that run now.
+struct Running {
+    std::mutex mutex;
+    std::set<pid_t> groups;
+    bool over = false;  ///< none is started any more
+};
+
+Running& running() {
+    static Running all;
+    return all;
+}
+
+pid_t start(const std::vector<std::string>& arguments, int output) {
+    const std::lock_guard lock(running().mutex);
+    if (running().over) throw Error(ErrorKind::unavailable, "this process is ending and starts no program any more");
+    const pid_t process = spawn(arguments, output);
+    running().groups.insert(process);
+    return process;
+}
+
 int wait_for(pid_t process) {
+    siginfo_t ended{};
+    while (waitid(P_PID, static_cast<id_t>(process), &ended, WEXITED | WNOWAIT) < 0 && errno == EINTR) {
+    }
+    // Its number may go to another process once it is reaped.
+    const std::lock_guard lock(running().mutex);
+    running().groups.erase(process);
     int status = 0;
     while (waitpid(process, &status, 0) < 0 && errno == EINTR) {
     }
@@ -102,12 +130,19 @@ ProgramResult run_program(const std::vector<std::string>& arguments, std::chrono
     const Clock::time_point deadline = Clock::now() + limit;
     ProgramResult result;
     Pipe pipe;
-    const pid_t process = spawn(arguments, pipe.writer());
+    const pid_t process = start(arguments, pipe.writer());
     pipe.close_writer();
     result.timed_out = !read_output(pipe.reader(), deadline, output_limit, result.output);
     if (result.timed_out) kill(-process, SIGKILL);
     result.exit_code = wait_for(process);
     return result;
+}
+
+void end_programs() {
+    const std::lock_guard lock(running().mutex);
+    running().over = true;
+    for (const pid_t group : running().groups)
+        kill(-group, SIGKILL);
 }
 
 }  // namespace tconv::emulator

@@ -18,4 +18,7 @@ struct ProgramResult {
 [[nodiscard]] ProgramResult run_program(const std::vector<std::string>& arguments, std::chrono::milliseconds limit,
                                         std::size_t output_limit = 64 * 1024);
 
+/// Ends every program that `run_program` is waiting for, with its children, and lets none start any more.
+void end_programs();
+
 }  // namespace tconv::emulator

@@ -60,11 +60,12 @@ private:
 };
 
 /// Ends the process when the command is gone, also in the middle of an endless kernel.
-void end_with_the_command() {
-    std::thread([] {
+void end_with_the_command(const std::function<void()>& at_end) {
+    std::thread([at_end] {
         pollfd hang_up{STDIN_FILENO, POLLRDHUP, 0};
         while (::poll(&hang_up, 1, -1) < 0 && errno == EINTR) {
         }
+        if (at_end) at_end();
         ::_exit(0);
     }).detach();
 }
@@ -123,10 +124,10 @@ private:
 
 }  // namespace
 
-void serve_worker(const std::function<WorkerTools()>& open) {
+void serve_worker(const std::function<WorkerTools()>& open, const std::function<void()>& at_end) {
     ::prctl(PR_SET_NAME, "tconv worker");  // what lists of processes show
     Line line;
-    end_with_the_command();
+    end_with_the_command(at_end);
     std::optional<Server> server;
     try {
         server.emplace(open(), line);

@@ -19,7 +19,8 @@ struct WorkerTools {
 
 /// A worker's life: greets on standard output, answers the requests that come on standard input, and returns when there
 /// are no more. What kernels and libraries print goes to standard error. `open` makes the tools; what it throws is
-/// said in the greeting. The process ends at once, whatever it is at, when the other side is gone.
-void serve_worker(const std::function<WorkerTools()>& open);
+/// said in the greeting. The process ends at once, whatever it is at, when the other side is gone; `at_end` is called
+/// before that, on another thread, to end what the process has started.
+void serve_worker(const std::function<WorkerTools()>& open, const std::function<void()>& at_end = {});
 
 }  // namespace tconv

@@ -242,7 +242,7 @@ TEST_CASE("a message with a member missing or of another type is an error") {
     check_refusals(to_message(CompileRequest{"a", "b", {"c"}, "d", {"e"}}), compile_request_from);
     check_refusals(to_message(CompileResult{}), compile_result_from);
     check_refusals(to_message(Preparation{}), preparation_from);
-    check_refusals(to_message(Timing{{1.0}, 1, 1, 0, false}), timing_from);
+    check_refusals(to_message(Timing{{1.0}, 1, 1, 0, false, 0, "remark"}), timing_from);
     check_refusals(to_message(Measurement{}), measurement_from);
     const Problem problem = test::planted_problem();
     check_refusals(to_message(Compiled{{problem, "planted", {{"a", 1}}, test::planted_plan(problem), 1e-4, 0}, {"x"}}),
