@@ -244,6 +244,7 @@ std::int64_t ChildProcess::resident_bytes() const {
 
 ProcessEnd ChildProcess::kill() {
     if (!ended()) {
+        ::kill(id_, SIGSTOP);  // it shall neither start more nor say that its children ended
         signal_children_of(id_, SIGKILL);
         ::kill(id_, SIGKILL);
         wait_until(Clock::now() + k_patience_killed);
