@@ -112,26 +112,24 @@ ProcessEnd end_of(int status) {
     return {WEXITSTATUS(status), 0, false};
 }
 
-/// Ends the programs that a process started: a compiler goes on without the one that asked for it, each in a group of
-/// its own.
-void kill_children_of(pid_t parent) {
-    std::error_code ignored;
-    for (const auto& task : std::filesystem::directory_iterator(fmt::format("/proc/{}/task", parent), ignored)) {
-        std::ifstream children(task.path() / "children");
-        for (pid_t child = 0; children >> child;) {
-            if (child <= 1) continue;
-            ::kill(-child, SIGKILL);
-            ::kill(child, SIGKILL);
-        }
-    }
-}
-
 }  // namespace
 
 std::string describe(const ProcessEnd& end) {
     if (end.killed) return "closed its streams and did not end";
     if (end.signal != 0) return fmt::format("was ended by signal {} ({})", end.signal, strsignal(end.signal));
     return fmt::format("ended with exit code {}", end.exit_code);
+}
+
+void signal_children_of(pid_t parent, int number) {
+    std::error_code ignored;
+    for (const auto& task : std::filesystem::directory_iterator(fmt::format("/proc/{}/task", parent), ignored)) {
+        std::ifstream children(task.path() / "children");
+        for (pid_t child = 0; children >> child;) {
+            if (child <= 1) continue;
+            ::kill(-child, number);
+            ::kill(child, number);
+        }
+    }
 }
 
 void ChildProcess::Descriptor::reset(int number) {
@@ -249,7 +247,8 @@ std::int64_t ChildProcess::resident_bytes() const {
 
 ProcessEnd ChildProcess::kill() {
     if (!ended()) {
-        kill_children_of(id_);
+        ::kill(id_, SIGSTOP);  // it shall neither start more nor say that its children ended
+        signal_children_of(id_, SIGKILL);
         ::kill(id_, SIGKILL);
         wait_until(Clock::now() + k_patience_killed);
         // The system still has it; all that we have of it is its number.

@@ -21,6 +21,10 @@ struct ProcessEnd {
 /// "was ended by signal 11 (Segmentation fault)" or "ended with exit code 3".
 [[nodiscard]] std::string describe(const ProcessEnd& end);
 
+/// Sends a signal to the programs that a process started, and to their groups: a compiler goes on without the one that
+/// asked for it.
+void signal_children_of(pid_t parent, int number);
+
 /// A program of our own, started with posix_spawn, with pipes to its standard input, output and error. Ends with the
 /// object, by SIGKILL where it has not ended by itself a second after its input was closed.
 class ChildProcess {

@@ -1,6 +1,11 @@
 #include "tuner/workers/serve.hpp"
 
+#include <fcntl.h>
 #include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cerrno>
 
 #include "core/error.hpp"
 #include "tests/catch.hpp"
@@ -158,8 +163,21 @@ TEST_CASE("a worker ends when there will be no more requests, and after bytes th
     CHECK(worker.wait().exit_code == 0);
 }
 
+TEST_CASE("a worker on a terminal says that it is not for people") {
+    const int terminal = ::posix_openpt(O_RDWR | O_NOCTTY);
+    REQUIRE(terminal >= 0);
+    REQUIRE(::grantpt(terminal) == 0);
+    REQUIRE(::unlockpt(terminal) == 0);
+    const std::string line = std::string(TCONV_COMMAND) + " worker --device emulator < " + ::ptsname(terminal);
+    ChildProcess worker({"/bin/sh", "-c", line});
+    std::string told;
+    CHECK(worker.read(told, Clock::now() + std::chrono::seconds(60)) == ChildProcess::Read::ended);
+    CHECK(worker.wait().exit_code == 2);
+    CHECK_THAT(worker.complaints(), contains("must be started by tconv tune"));
+    ::close(terminal);
+}
+
 TEST_CASE("a worker in an endless kernel ends with the one that started it") {
-    const std::string command = std::string(TCONV_COMMAND) + " worker --device emulator";
     pid_t id = 0;
     {
         ChildProcess worker(real("--device", "emulator"));

@@ -42,13 +42,18 @@ private:
     std::string file_ = folder_.file("gate");
 };
 
+constexpr const char* k_library = R"(
+extern "C" void abort();
+extern "C" void* malloc(unsigned long);
+extern "C" void* memset(void*, int, unsigned long);
+extern "C" char* getenv(const char*);
+extern "C" int setenv(const char*, const char*, int);
+static void* volatile kept;
+)";
+
 /// The planted kernel with `statements` at the start of each thread, and its code.
 Compiled planted(Fault fault, const std::string& statements = "") {
-    std::string source =
-        "extern \"C\" void abort();\nextern \"C\" void* malloc(unsigned long);\n"
-        "extern \"C\" void* memset(void*, int, unsigned long);\nstatic bool first = true;\nstatic void* volatile "
-        "kept;\n" +
-        test::planted_source(fault);
+    std::string source = k_library + test::planted_source(fault);
     const std::string place = "float sum = 0;";
     source.insert(source.find(place), statements);
     CompileRequest request{"planted.cu", source, {"planted"}, "", {}};
@@ -117,7 +122,7 @@ TEST_CASE("planted faults are found in a worker with the same words") {
     (void)here.prepare(test::planted_problem(), 5);
     (void)there.prepare(test::planted_problem(), 5);
     for (const Fault fault : {Fault::none, Fault::mirrored_tap, Fault::unwritten_border, Fault::write_past_end,
-                              Fault::deadlock, Fault::wrong_for_large, Fault::write_input}) {
+                              Fault::wrong_for_large, Fault::write_input}) {
         const Compiled compiled = planted(fault);
         const Measurement near = here.measure(compiled);
         const Measurement far = there.measure(compiled);
@@ -126,6 +131,11 @@ TEST_CASE("planted faults are found in a worker with the same words") {
         CHECK(far.outcome.reason == near.outcome.reason);
         check_same_errors(far.outcome.error, near.outcome.error);
     }
+    // Which block is told first is chance.
+    const Measurement deadlock = there.measure(planted(Fault::deadlock));
+    CHECK(deadlock.outcome.kind == OutcomeKind::launch_error);
+    CHECK_THAT(deadlock.outcome.reason, contains("deadlock in block"));
+    CHECK(!deadlock.device_lost);
 }
 
 TEST_CASE("a candidate that ends its worker costs itself alone, and the next one meets the same inputs") {
@@ -173,9 +183,10 @@ TEST_CASE("a worker whose memory has grown is replaced between two candidates") 
     limits.memory_bytes = std::int64_t{1} << 30;
     WorkerEvaluator evaluator(k_commands, limits);
     (void)evaluator.prepare(test::planted_problem(), 5);
-    const Compiled leak =
-        planted(Fault::none,
-                "if (index == 0 && first) { first = false; kept = memset(malloc(600ul << 20), 1, 600ul << 20); } ");
+    // Once a process: each thread that runs blocks has variables of its own.
+    const Compiled leak = planted(Fault::none,
+                                  "if (index == 0 && !getenv(\"LEAKED\")) { setenv(\"LEAKED\", \"1\", 1); "
+                                  "kept = memset(malloc(600ul << 20), 1, 600ul << 20); } ");
     const Measurement leaked = evaluator.measure(leak);
     INFO(leaked.outcome.reason);
     CHECK(leaked.outcome.kind == OutcomeKind::valid);

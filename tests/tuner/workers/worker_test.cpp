@@ -109,7 +109,7 @@ TEST_CASE("a worker that takes too long is ended") {
 
 TEST_CASE("a worker that reads nothing is ended") {
     Worker worker(scripted("read-not"), limits());
-    const Answer answer = worker.ask(request(std::string(10'000'000, 'x')), k_short);
+    const Answer answer = worker.ask(request(std::string(5'000'000, 'x')), k_short);
     REQUIRE(std::holds_alternative<WorkerFailure>(answer));
     CHECK(std::get<WorkerFailure>(answer).kind == OutcomeKind::timeout);
     CHECK_THAT(std::get<WorkerFailure>(answer).reason, contains("testing was not taken up within 0.2 s"));
