@@ -34,6 +34,7 @@ using namespace std::chrono_literals;
 
 constexpr const char* k_extension = "so";
 constexpr auto k_compile_limit = 300s;
+constexpr std::size_t k_longest_log = 64 * 1024;
 
 /// Compilations under way in this process.
 class Compilations {
@@ -90,6 +91,7 @@ public:
         std::error_code ignored;
         fs::remove_all(path_, ignored);
     }
+    [[nodiscard]] std::string path() const { return path_.string(); }
     [[nodiscard]] std::string file(const std::string& name) const { return (path_ / name).string(); }
 
     void write(const std::string& name, std::string_view text) const {
@@ -222,7 +224,7 @@ std::optional<std::string> HostCompiler::run_compiler(const std::string& text, c
 
     emulator::ProgramResult run;
     try {
-        run = emulator::run_program(arguments, k_compile_limit);
+        run = emulator::run_program(arguments, k_compile_limit, k_longest_log, folder.path());
     } catch (const Error& error) {
         throw Error(ErrorKind::compile, error.what());
     }

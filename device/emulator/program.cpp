@@ -46,11 +46,27 @@ private:
     int ends_[2] = {-1, -1};
 };
 
-pid_t spawn(const std::vector<std::string>& arguments, int output) {
+std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
     std::vector<char*> pointers;
-    for (const std::string& argument : arguments)
-        pointers.push_back(const_cast<char*>(argument.c_str()));
+    for (const std::string& text : texts)
+        pointers.push_back(const_cast<char*>(text.c_str()));
     pointers.push_back(nullptr);
+    return pointers;
+}
+
+/// Ours, with another folder for temporary files where one is given.
+std::vector<std::string> environment_with(const std::string& folder) {
+    std::vector<std::string> variables;
+    for (char** variable = environ; *variable != nullptr; ++variable) {
+        if (folder.empty() || std::strncmp(*variable, "TMPDIR=", 7) != 0) variables.emplace_back(*variable);
+    }
+    if (!folder.empty()) variables.push_back("TMPDIR=" + folder);
+    return variables;
+}
+
+pid_t spawn(const std::vector<std::string>& arguments, int output, const std::string& folder) {
+    const std::vector<std::string> variables = environment_with(folder);
+    const std::vector<char*> words = pointers_to(arguments);
 
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
@@ -63,7 +79,8 @@ pid_t spawn(const std::vector<std::string>& arguments, int output) {
     posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
     posix_spawnattr_setpgroup(&attributes, 0);
     pid_t process = -1;
-    const int error = posix_spawn(&process, pointers[0], &actions, &attributes, pointers.data(), environ);
+    const int error =
+        posix_spawn(&process, words[0], &actions, &attributes, words.data(), pointers_to(variables).data());
     posix_spawn_file_actions_destroy(&actions);
     posix_spawnattr_destroy(&attributes);
     if (error != 0) {
@@ -102,10 +119,10 @@ Running& running() {
     return all;
 }
 
-pid_t start(const std::vector<std::string>& arguments, int output) {
+pid_t start(const std::vector<std::string>& arguments, int output, const std::string& folder) {
     const std::lock_guard lock(running().mutex);
     if (running().over) throw Error(ErrorKind::unavailable, "this process is ending and starts no program any more");
-    const pid_t process = spawn(arguments, output);
+    const pid_t process = spawn(arguments, output, folder);
     running().groups.insert(process);
     return process;
 }
@@ -126,11 +143,11 @@ int wait_for(pid_t process) {
 }  // namespace
 
 ProgramResult run_program(const std::vector<std::string>& arguments, std::chrono::milliseconds limit,
-                          std::size_t output_limit) {
+                          std::size_t output_limit, const std::string& folder) {
     const Clock::time_point deadline = Clock::now() + limit;
     ProgramResult result;
     Pipe pipe;
-    const pid_t process = start(arguments, pipe.writer());
+    const pid_t process = start(arguments, pipe.writer(), folder);
     pipe.close_writer();
     result.timed_out = !read_output(pipe.reader(), deadline, output_limit, result.output);
     if (result.timed_out) kill(-process, SIGKILL);

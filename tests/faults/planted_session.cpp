@@ -62,6 +62,7 @@ PlantedFault planted_fault(const std::string& name) {
 PlantedSessions::PlantedSessions() {
     fs::create_directory(folder_ / "sources");
     fs::create_directory(folder_ / "spaces");
+    fs::create_directory(temporary_files());
     for (const std::string& file : kernel_source_names())
         write_file(folder_ / "sources" / file, kernel_source(file));
     fs::copy_file(k_planted / "planted.cu", folder_ / "sources" / "planted.cu");
@@ -80,42 +81,25 @@ void PlantedSessions::offer(const std::vector<int>& faults, const std::string& r
     write_file(folder_ / "spaces" / "planted.yaml", text);
 }
 
-PlantedSessions::Run PlantedSessions::tune(const std::vector<std::string>& words,
+PlantedSessions::Run PlantedSessions::tune(const std::map<std::string, std::string>& limits,
                                            const std::function<void(pid_t)>& meanwhile) const {
-    std::vector<std::string> all{"tune",
-                                 "--device",
-                                 "emulator",
-                                 "--json",
-                                 "--input",
-                                 "2x3x7",
-                                 "--weight",
-                                 "3x5x4",
-                                 "--stride",
-                                 "2",
-                                 "--padding",
-                                 "1",
-                                 "--bias",
-                                 "--trials",
-                                 "500",
-                                 "--time-limit",
-                                 "10m",
-                                 "--run-limit",
-                                 "2s",
-                                 "--validation-limit",
-                                 "20s",
-                                 "--compile-limit",
-                                 "6s",
-                                 "--memory-limit",
-                                 "512",
-                                 "--database",
-                                 database().string()};
-    all.insert(all.end(), words.begin(), words.end());
+    std::map<std::string, std::string> options{
+        {"--device", "emulator"},  {"--input", "2x3x7"},      {"--weight", "3x5x4"},
+        {"--stride", "2"},         {"--padding", "1"},        {"--trials", "500"},
+        {"--time-limit", "10m"},   {"--run-limit", "2s"},     {"--validation-limit", "20s"},
+        {"--compile-limit", "6s"}, {"--memory-limit", "512"}, {"--database", database().string()}};
+    for (const auto& [flag, value] : limits)
+        options[flag] = value;
+    std::vector<std::string> words{"tune", "--json", "--bias"};
+    for (const auto& [flag, value] : options)
+        words.insert(words.end(), {flag, value});
     Run run;
-    run.process = run_tconv(all, folder_.path(),
-                            {"TCONV_CACHE=" TCONV_TEST_CACHE, "TCONV_KERNEL_SOURCES=" + (folder_ / "sources").string(),
-                             "TCONV_SEARCH_SPACES=" + (folder_ / "spaces").string(),
-                             "TCONV_CXX=" + (folder_ / "compiler").string(), "TCONV_PLANTED_MARK=" + mark().string()},
-                            meanwhile);
+    run.process = run_tconv(
+        words, folder_.path(),
+        {"TCONV_CACHE=" TCONV_TEST_CACHE, "TCONV_KERNEL_SOURCES=" + (folder_ / "sources").string(),
+         "TCONV_SEARCH_SPACES=" + (folder_ / "spaces").string(), "TCONV_CXX=" + (folder_ / "compiler").string(),
+         "TCONV_PLANTED_MARK=" + mark().string(), "TMPDIR=" + temporary_files().string()},
+        meanwhile);
     const auto document = nlohmann::json::parse(run.process.out, nullptr, false);
     if (document.is_object() && document["results"].size() == 1) run.result = document["results"][0];
     return run;

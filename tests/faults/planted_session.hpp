@@ -42,15 +42,16 @@ public:
         Finished process;
         nlohmann::json result;  ///< null where the command printed none
     };
-    /// `words` come after those that set tight limits.
-    [[nodiscard]] Run tune(const std::vector<std::string>& words = {},
+    /// With tight limits, of which `limits` replaces some: {"--run-limit", "5m"}.
+    [[nodiscard]] Run tune(const std::map<std::string, std::string>& limits = {},
                            const std::function<void(pid_t)>& meanwhile = {}) const;
 
     /// By the number of the fault; those of the good candidates by minus their repeat.
     [[nodiscard]] std::map<int, PlantedOutcome> outcomes() const;
 
     [[nodiscard]] std::filesystem::path database() const { return folder_ / "t.db"; }
-    [[nodiscard]] std::filesystem::path folder() const { return folder_.path(); }
+    /// Where the session's compilers work.
+    [[nodiscard]] std::filesystem::path temporary_files() const { return folder_ / "tmp"; }
     /// The file that an endless kernel makes once it is under way.
     [[nodiscard]] std::filesystem::path mark() const { return folder_ / "under way"; }
 
