@@ -28,6 +28,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t k_most_complaints = 16384;
+constexpr std::chrono::milliseconds k_moment{700};     // for a worker to see that its input is closed
 constexpr std::chrono::seconds k_patience{1};          // for an end that is coming by itself
 constexpr std::chrono::seconds k_patience_killed{10};  // a process inside a driver can take its time to die
 
@@ -246,6 +247,11 @@ std::int64_t ChildProcess::resident_bytes() const {
 }
 
 ProcessEnd ChildProcess::kill() {
+    if (!ended()) {
+        // Its watch over the input ends it at once, and what it has started with it.
+        input_.reset();
+        wait_until(Clock::now() + k_moment);
+    }
     if (!ended()) {
         ::kill(id_, SIGSTOP);  // it shall neither start more nor say that its children ended
         signal_children_of(id_, SIGKILL);

@@ -58,8 +58,8 @@ public:
 
     /// Whether it has ended.
     [[nodiscard]] bool ended();
-    /// Ends it and the programs that it started at once, and waits for its end: ten seconds at most, since a process
-    /// that is stuck in a driver may never go.
+    /// Ends it and the programs that it started, by closing its input and, a moment later, by SIGKILL, and waits for
+    /// its end: ten seconds at most, since a process that is stuck in a driver may never go.
     ProcessEnd kill();
     /// Waits for an end that is coming by itself, for a second at most, then kills it.
     ProcessEnd wait();

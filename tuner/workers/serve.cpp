@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include <array>
-#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
@@ -24,8 +23,6 @@
 
 namespace tconv {
 namespace {
-
-constexpr std::chrono::milliseconds k_patience{500};
 
 /// The streams to the command.
 class Line {
@@ -65,21 +62,13 @@ private:
     std::string received_;
 };
 
-/// Set as soon as the process has a device.
-std::atomic<bool> has_device{false};
-
 /// Ends the process when the command is gone, also in the middle of an endless kernel.
 void end_with_the_command(const std::function<void()>& at_end) {
     std::thread([at_end] {
         pollfd hang_up{STDIN_FILENO, POLLRDHUP, 0};
         while (::poll(&hang_up, 1, -1) < 0 && errno == EINTR) {
         }
-        // Without its children a compiler comes to an end by itself; each takes its files with it.
-        if (!has_device) {
-            signal_children_of(::getpid(), SIGTERM);
-            std::this_thread::sleep_for(k_patience);
-            signal_children_of(::getpid(), SIGKILL);
-        }
+        if (at_end) at_end();
         ::_exit(0);
     }).detach();
 }
@@ -88,7 +77,6 @@ class Server {
 public:
     Server(WorkerTools tools, Line& line) : tools_(std::move(tools)), line_(line) {
         if (!tools_.device) return;
-        has_device = true;
         laboratory_.emplace(*tools_.device, *tools_.compiler, tools_.watch);
         evaluator_.emplace(*laboratory_, [this](const char* at) { line_.send({{messages::k_at, at}}); });
     }
