@@ -11,6 +11,8 @@ namespace {
 
 // Making inputs and reference results, and the device's ceilings in the first place.
 constexpr double k_prepare_seconds = 300;
+// What ends a worker before it has a candidate is no candidate's doing, and often nothing that stays.
+constexpr int k_starts = 3;
 
 const Message& done(const Message& answer) {
     if (answer.contains(messages::k_error))
@@ -36,9 +38,15 @@ WorkerEvaluator::WorkerEvaluator(WorkerCommands commands, const WorkerLimits& li
       builder_(compiler_, device_) {}
 
 Worker& WorkerEvaluator::worker() {
-    if (worker_) return *worker_;
-    worker_ = std::make_unique<Worker>(commands_.evaluate, limits_);
-    if (preparing_) (void)prepare_worker();
+    for (int start = 1; !worker_; ++start) {
+        try {
+            worker_ = std::make_unique<Worker>(commands_.evaluate, limits_);
+            if (preparing_) (void)prepare_worker();
+        } catch (const Error&) {
+            worker_.reset();
+            if (start == k_starts) throw;
+        }
+    }
     return *worker_;
 }
 
