@@ -14,9 +14,9 @@ TEST_CASE("strict fp32 leaves out tensor cores and everything that rounds to les
     CHECK_FALSE(allowed({.reduces_in_low_precision = true}, DataType::f32, CudnnMath::strict));
 }
 
-TEST_CASE("TF32 allows tensor cores, sums stay in fp32") {
+TEST_CASE("TF32 allows tensor cores; inputs keep their range, and sums stay in fp32") {
     CHECK(allowed({.tensor_core = true}, DataType::f32, CudnnMath::tf32));
-    CHECK(allowed({.tensor_core = true, .converts_inputs_down = true}, DataType::f32, CudnnMath::tf32));
+    CHECK_FALSE(allowed({.tensor_core = true, .converts_inputs_down = true}, DataType::f32, CudnnMath::tf32));
     CHECK_FALSE(allowed({.tensor_core = true, .reduces_in_low_precision = true}, DataType::f32, CudnnMath::tf32));
 }
 

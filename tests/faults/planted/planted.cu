@@ -203,7 +203,11 @@ __device__ void misbehave(float* input, float* output, i64 count) {
     if (fault == aborts) abort_the_process();
     if (fault == prints) print_a_lot();
     if (fault == leaks_memory) leak();
-    if (fault == misaligned) store<4>(output + 1, load<4>(output + 1));
+    if (fault == misaligned) {
+        Floats<4> four = load<4>(output + 1);
+        four.v[0] += static_cast<float>(one - 1);  // nothing, which the compiler cannot know
+        store<4>(output + 1, four);
+    }
 #ifdef TCONV_EMULATOR
     if (fault == exits) exit(0);
 #endif
