@@ -88,7 +88,7 @@ void check_readable(sqlite::Connection& connection) {
     const int version = schema_version(connection);
     if (version == 0) fail(connection.path(), "is empty: nothing was ever stored in it");
     if (version < k_schema_version) {
-        fail(connection.path(), "was written by an older tconv: open it for writing once to bring it up to date");
+        fail(connection.path(), "was written by an older tconv: the next tconv tune brings it up to date");
     }
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <deque>
+#include <thread>
 
 #include "core/error.hpp"
 #include "kernel_sources/reference.hpp"
@@ -18,7 +19,8 @@ using Clock = std::chrono::steady_clock;
 
 constexpr double k_deciding_factor = 1.1;  // slower than this times the best: decides nothing
 constexpr int k_retakes = 2;
-constexpr double k_cold_milliseconds = 1;  // a first launch may also bring the code to the device
+constexpr std::chrono::milliseconds k_recovery{250};  // a card that was slowed down takes so long to speed up
+constexpr double k_cold_milliseconds = 1;             // a first launch may also bring the code to the device
 
 void fail(Outcome& outcome, OutcomeKind kind, const std::string& reason) {
     outcome.kind = kind;
@@ -119,6 +121,7 @@ auto LocalEvaluator::undisturbed(const Take& take, std::string& remark) {
             remark = disturbance.empty() ? "" : fmt::format("timed while {}", disturbance);
             return taken;
         }
+        std::this_thread::sleep_for(k_recovery);
     }
 }
 
