@@ -7,7 +7,6 @@
 
 #include "cache/database.hpp"
 #include "core/launch_plan.hpp"
-#include "device/compiler.hpp"
 #include "tuner/laboratory.hpp"
 #include "tuner/search_space.hpp"
 
@@ -25,7 +24,6 @@ struct OurKernel {
 /// Where kernels come from; all outlive it.
 struct KernelSource {
     Laboratory& laboratory;
-    Compiler& compiler;
     Database* database;  ///< may be null
     const std::vector<SearchSpace>& spaces;
     std::uint64_t seed = 1;

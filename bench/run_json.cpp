@@ -16,13 +16,6 @@ using Json = nlohmann::ordered_json;
 
 constexpr int k_format = 1;
 
-Json config_json(const Config& config) {
-    Json json = Json::object();
-    for (const auto& [name, value] : config)
-        json[name] = value;
-    return json;
-}
-
 Json contestant_json(const std::optional<Contestant>& side, bool peer) {
     if (!side) return nullptr;
     Json json{{"description", side->description},
@@ -37,7 +30,7 @@ Json contestant_json(const std::optional<Contestant>& side, bool peer) {
     } else {
         json["family"] = side->description;
         json["rung"] = side->rung;
-        json["config"] = config_json(side->config);
+        json["config"] = side->config;
     }
     json["samples"] = side->timing.samples;
     return json;
@@ -45,18 +38,9 @@ Json contestant_json(const std::optional<Contestant>& side, bool peer) {
 
 Json conditions_json(const GpuConditions& c) {
     if (!c.available) return {{"available", false}, {"reason", c.reason}};
-    return {{"available", true},
-            {"sm_mhz", c.sm_mhz},
-            {"memory_mhz", c.memory_mhz},
-            {"max_sm_mhz", c.max_sm_mhz},
-            {"temperature_celsius", c.temperature_celsius},
-            {"power_watts", c.power_watts},
-            {"reason", c.reason},
-            {"idle", c.idle},
-            {"throttle_reasons", c.throttle_reasons},
-            {"power_capped_milliseconds", c.power_capped_milliseconds},
-            {"heat_slowed_milliseconds", c.heat_slowed_milliseconds},
-            {"other_processes", c.other_processes}};
+    Json json{{"available", true}};
+    visit_conditions(c, [&](const char* name, const auto& value) { json[name] = value; });
+    return json;
 }
 
 Json result_json(const BenchResult& r) {
@@ -91,10 +75,7 @@ std::optional<Contestant> contestant_of(const Json& json) {
     take(json, "offered", side.offered);
     take(json, "failed", side.failed);
     take(json, "workspace_bytes", side.workspace_bytes);
-    if (json.contains("config")) {
-        for (const auto& [name, value] : json.at("config").items())
-            side.config[name] = value.get<std::int64_t>();
-    }
+    take(json, "config", side.config);
     take(json, "samples", side.timing.samples);
     take(json, "milliseconds", side.timing.median);
     take(json, "minimum", side.timing.minimum);
@@ -106,17 +87,7 @@ std::optional<Contestant> contestant_of(const Json& json) {
 GpuConditions conditions_of(const Json& json) {
     GpuConditions c;
     take(json, "available", c.available);
-    take(json, "reason", c.reason);
-    take(json, "sm_mhz", c.sm_mhz);
-    take(json, "memory_mhz", c.memory_mhz);
-    take(json, "max_sm_mhz", c.max_sm_mhz);
-    take(json, "temperature_celsius", c.temperature_celsius);
-    take(json, "power_watts", c.power_watts);
-    take(json, "idle", c.idle);
-    take(json, "throttle_reasons", c.throttle_reasons);
-    take(json, "power_capped_milliseconds", c.power_capped_milliseconds);
-    take(json, "heat_slowed_milliseconds", c.heat_slowed_milliseconds);
-    take(json, "other_processes", c.other_processes);
+    visit_conditions(c, [&](const char* name, auto& value) { take(json, name, value); });
     return c;
 }
 
@@ -143,11 +114,7 @@ BenchResult result_of(const Json& json) {
 
 Ceilings ceilings_of(const Json& json) {
     Ceilings c;
-    take(json, "copy_bytes_per_second", c.copy_bytes_per_second);
-    take(json, "fma_flops_per_second", c.fma_flops_per_second);
-    take(json, "tf32_flops_per_second", c.tf32_flops_per_second);
-    take(json, "bf16_flops_per_second", c.bf16_flops_per_second);
-    take(json, "empty_launch_milliseconds", c.empty_launch_milliseconds);
+    visit_ceilings(c, [&](const char* name, double& value) { take(json, name, value); });
     return c;
 }
 
@@ -197,13 +164,9 @@ std::string to_json(const BenchRun& run) {
               {"cudnn",
                run.peer_version.empty() ? Json(nullptr) : Json{{"version", run.peer_version}, {"path", run.peer_path}}},
               {"cudnn_reason", run.peer_reason},
-              {"seed", run.seed},
-              {"ceilings",
-               {{"copy_bytes_per_second", run.ceilings.copy_bytes_per_second},
-                {"fma_flops_per_second", run.ceilings.fma_flops_per_second},
-                {"tf32_flops_per_second", run.ceilings.tf32_flops_per_second},
-                {"bf16_flops_per_second", run.ceilings.bf16_flops_per_second},
-                {"empty_launch_milliseconds", run.ceilings.empty_launch_milliseconds}}}};
+              {"seed", run.seed}};
+    Json& ceilings = json["ceilings"];
+    visit_ceilings(run.ceilings, [&](const char* name, double value) { ceilings[name] = value; });
     Json& results = json["results"] = Json::array();
     for (const BenchResult& result : run.results)
         results.push_back(result_json(result));

@@ -57,6 +57,16 @@ struct Ceilings {
     double bf16_flops_per_second = 0;  ///< the same; fp16 has this rate too
 };
 
+/// Calls `visit(name, member)` for every field, in the order in which documents hold them.
+template <class C, class Visitor>
+void visit_ceilings(C& ceilings, Visitor&& visit) {
+    visit("copy_bytes_per_second", ceilings.copy_bytes_per_second);
+    visit("fma_flops_per_second", ceilings.fma_flops_per_second);
+    visit("tf32_flops_per_second", ceilings.tf32_flops_per_second);
+    visit("bf16_flops_per_second", ceilings.bf16_flops_per_second);
+    visit("empty_launch_milliseconds", ceilings.empty_launch_milliseconds);
+}
+
 enum class OpenMode {
     read_write,  ///< made where absent
     read_only,   ///< never creates or changes anything; immutable where its folder cannot be written

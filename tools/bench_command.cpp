@@ -119,7 +119,7 @@ BenchRun measure(const BenchOptions& options, const std::string& command, bool& 
     BenchRun run = facts_of(opened.device->info(), laboratory, peer, watch, seed, command);
     run.ceilings = laboratory.ceilings();
     database.store_ceilings(opened.device->info(), run.ceilings);
-    const KernelSource source{laboratory, *opened.compiler, &database, spaces, seed, tune_seconds};
+    const KernelSource source{laboratory, &database, spaces, seed, tune_seconds};
     BenchSession session(source, {peer.library.get(), peer.reason, workspace_limit}, watch);
     const InterruptWatch interrupt;
     Stages stages(cells.size());

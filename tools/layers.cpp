@@ -6,17 +6,15 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <cerrno>
 #include <charconv>
 #include <cstring>
-#include <fstream>
 #include <map>
 #include <optional>
 #include <set>
-#include <sstream>
 
 #include "core/error.hpp"
 #include "tools/format.hpp"
+#include "tools/text_file.hpp"
 
 namespace tconv {
 namespace {
@@ -201,17 +199,7 @@ std::vector<Layer> parse_layers(const std::string& text, const std::string& file
 }
 
 std::vector<Layer> read_layers(const std::filesystem::path& file, DataType dtype, Layout layout) {
-    const auto reject = [&](const std::string& reason) {
-        throw Error(ErrorKind::bad_input, fmt::format("layer file ({}) cannot be read: {}", file.string(), reason));
-    };
-    std::error_code error;
-    if (std::filesystem::is_directory(file, error)) reject("it is a directory");
-    std::ifstream stream(file, std::ios::binary);
-    if (!stream) reject(std::strerror(errno));
-    std::ostringstream text;
-    text << stream.rdbuf();
-    if (stream.bad()) reject(std::strerror(errno));
-    return parse_layers(text.str(), file.string(), dtype, layout);
+    return parse_layers(read_text_file(file, "layer file"), file.string(), dtype, layout);
 }
 
 std::vector<Layer> pick_layers(const std::vector<Layer>& layers, std::string_view names) {

@@ -14,10 +14,9 @@ Json or_null(const std::optional<Value>& value) {
     return value ? Json(*value) : Json(nullptr);
 }
 
-Json config_json(const Config& config) {
+Json ceilings_json(const Ceilings& ceilings) {
     Json json = Json::object();
-    for (const auto& [name, value] : config)
-        json[name] = value;
+    visit_ceilings(ceilings, [&](const char* name, double value) { json[name] = value; });
     return json;
 }
 
@@ -83,7 +82,7 @@ Json trial_json(const Trial& t) {
         {"id", t.id},
         {"family", t.template_name},
         {"template_hash", t.template_hash},
-        {"config", config_json(t.config)},
+        {"config", t.config},
         {"outcome", outcome_json(t.outcome)},
         {"driver_version", t.driver_version},
         {"compiler_version", t.compiler_version},
@@ -106,12 +105,7 @@ Json result_json(const TuneResult& r) {
                          : Json(nullptr)},
         {"limit_milliseconds", r.limit_milliseconds},
         {"share_of_limit", r.winner ? Json(share_of_limit(r)) : Json(nullptr)},
-        {"ceilings",
-         {{"copy_bytes_per_second", r.ceilings.copy_bytes_per_second},
-          {"fma_flops_per_second", r.ceilings.fma_flops_per_second},
-          {"tf32_flops_per_second", r.ceilings.tf32_flops_per_second},
-          {"bf16_flops_per_second", r.ceilings.bf16_flops_per_second},
-          {"empty_launch_milliseconds", r.ceilings.empty_launch_milliseconds}}},
+        {"ceilings", ceilings_json(r.ceilings)},
         {"trials_measured", r.trials_measured},
         {"trials_reused", r.trials_reused},
         {"failures", failures_json(r.failures)},

@@ -6,19 +6,16 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <cerrno>
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
-#include <cstring>
-#include <fstream>
 #include <limits>
 #include <map>
-#include <sstream>
 #include <string_view>
 
 #include "core/error.hpp"
 #include "tools/format.hpp"
+#include "tools/text_file.hpp"
 
 namespace tconv {
 
@@ -217,21 +214,6 @@ private:
     std::string file_;
 };
 
-std::string text_of_file(const std::filesystem::path& file) {
-    const auto reject = [&](const std::string& reason) {
-        throw Error(ErrorKind::bad_input,
-                    fmt::format("device description ({}) cannot be read: {}", file.string(), reason));
-    };
-    std::error_code error;
-    if (std::filesystem::is_directory(file, error)) reject("it is a directory");
-    std::ifstream stream(file, std::ios::binary);
-    if (!stream) reject(std::strerror(errno));
-    std::ostringstream text;
-    text << stream.rdbuf();
-    if (stream.bad()) reject(std::strerror(errno));
-    return text.str();
-}
-
 /// Names and texts of the description files.
 std::map<std::string, std::string> target_files() {
     std::map<std::string, std::string> files;
@@ -244,7 +226,8 @@ std::map<std::string, std::string> target_files() {
     std::error_code error;
     for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end;
          entry.increment(error)) {
-        if (entry->path().extension() == ".yaml") files[entry->path().string()] = text_of_file(entry->path());
+        if (entry->path().extension() == ".yaml")
+            files[entry->path().string()] = read_text_file(entry->path(), "device description");
     }
     if (error) {
         throw Error(ErrorKind::bad_input,
@@ -284,7 +267,8 @@ std::vector<Target> load_targets() {
 }
 
 Target find_target(const std::string& text) {
-    if (text.find('/') != std::string::npos || text.ends_with(".yaml")) return parse_target(text_of_file(text), text);
+    if (text.find('/') != std::string::npos || text.ends_with(".yaml"))
+        return parse_target(read_text_file(text, "device description"), text);
     const std::vector<Target> targets = load_targets();
     std::vector<const Target*> found;
     std::vector<std::string> names;

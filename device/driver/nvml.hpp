@@ -24,6 +24,22 @@ struct GpuConditions {
     int other_processes = -1;  ///< that have the GPU open; negative: not known
 };
 
+/// Calls `visit(name, member)` for every field but `available`, in the order in which documents hold them.
+template <class C, class Visitor>
+void visit_conditions(C& conditions, Visitor&& visit) {
+    visit("sm_mhz", conditions.sm_mhz);
+    visit("memory_mhz", conditions.memory_mhz);
+    visit("max_sm_mhz", conditions.max_sm_mhz);
+    visit("temperature_celsius", conditions.temperature_celsius);
+    visit("power_watts", conditions.power_watts);
+    visit("reason", conditions.reason);
+    visit("idle", conditions.idle);
+    visit("throttle_reasons", conditions.throttle_reasons);
+    visit("power_capped_milliseconds", conditions.power_capped_milliseconds);
+    visit("heat_slowed_milliseconds", conditions.heat_slowed_milliseconds);
+    visit("other_processes", conditions.other_processes);
+}
+
 /// Reads the conditions of one GPU through libnvidia-ml.so.1 (TCONV_NVML names another), opened at run time and once a
 /// process. Never throws: what is missing is a reason.
 class GpuMonitor {

@@ -16,8 +16,7 @@ namespace {
 
 /// A session on the emulator, without a peer, with a database of its own.
 struct Emulation {
-    explicit Emulation(double tune_seconds = 0)
-        : source{laboratory, *emulated.compiler, &database, spaces, 1, tune_seconds} {}
+    explicit Emulation(double tune_seconds = 0) : source{laboratory, &database, spaces, 1, tune_seconds} {}
 
     BenchResult measure(const Problem& problem, Mode mode = Mode::fp32) {
         BenchSession session(source, {nullptr, "no peer here"}, nullptr);

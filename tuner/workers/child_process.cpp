@@ -60,9 +60,7 @@ public:
     SpawnActions& operator=(const SpawnActions&) = delete;
     ~SpawnActions() { posix_spawn_file_actions_destroy(&actions_); }
     void use(int descriptor, int as) { posix_spawn_file_actions_adddup2(&actions_, descriptor, as); }
-    /// Whatever else is open here, by whoever started this program, stays here.
-    void close_all_from(int descriptor) { posix_spawn_file_actions_addclosefrom_np(&actions_, descriptor); }
-    /// What some library opened without thought of children is none of theirs.
+    /// What some library, or whoever started this program, opened without thought of children is none of theirs.
     void close_all_others() {
 #if defined(__GLIBC__) && __GLIBC_PREREQ(2, 34)
         posix_spawn_file_actions_addclosefrom_np(&actions_, STDERR_FILENO + 1);
@@ -153,7 +151,6 @@ ChildProcess::ChildProcess(const std::vector<std::string>& command) {
     actions.use(child_input.get(), STDIN_FILENO);
     actions.use(child_output.get(), STDOUT_FILENO);
     actions.use(child_error.get(), STDERR_FILENO);
-    actions.close_all_from(STDERR_FILENO + 1);
     actions.close_all_others();
     const SpawnAttributes attributes;
     std::vector<char*> arguments;

@@ -198,22 +198,15 @@ Compiled compiled_from(const Message& m) {
 }
 
 Message to_message(const Preparation& p) {
-    return {{"copy_bytes_per_second", p.ceilings.copy_bytes_per_second},
-            {"fma_flops_per_second", p.ceilings.fma_flops_per_second},
-            {"empty_launch_milliseconds", p.ceilings.empty_launch_milliseconds},
-            {"tf32_flops_per_second", p.ceilings.tf32_flops_per_second},
-            {"bf16_flops_per_second", p.ceilings.bf16_flops_per_second},
-            {"reference_milliseconds", p.reference_milliseconds}};
+    Message message{{"reference_milliseconds", p.reference_milliseconds}};
+    visit_ceilings(p.ceilings, [&](const char* name, double value) { message[name] = value; });
+    return message;
 }
 
 Preparation preparation_from(const Message& m) {
     return guarded("preparation", [&] {
         Preparation p;
-        take(m, "copy_bytes_per_second", p.ceilings.copy_bytes_per_second);
-        take(m, "fma_flops_per_second", p.ceilings.fma_flops_per_second);
-        take(m, "empty_launch_milliseconds", p.ceilings.empty_launch_milliseconds);
-        take(m, "tf32_flops_per_second", p.ceilings.tf32_flops_per_second);
-        take(m, "bf16_flops_per_second", p.ceilings.bf16_flops_per_second);
+        visit_ceilings(p.ceilings, [&](const char* name, double& value) { take(m, name, value); });
         take(m, "reference_milliseconds", p.reference_milliseconds);
         return p;
     });
