@@ -12,8 +12,9 @@
 
 namespace tconv {
 
-/// What an argument {tensor_map: ...} of a launch is: `const __grid_constant__ TensorMap map`. Opaque.
-struct alignas(64) TensorMap {
+/// What an argument {tensor_map: ...} of a launch is: `const __grid_constant__ TensorMap map`. Opaque; aligned as CUDA
+/// 13 has it (12 asks for half of that).
+struct alignas(128) TensorMap {
     u64 words[16];
 };
 
