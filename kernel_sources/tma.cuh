@@ -62,7 +62,7 @@ __device__ __forceinline__ void barrier_expect(Barrier& barrier, u32 bytes, int 
 }
 
 /// Whether the phase of this parity is complete; may let some time pass first. For a thread that has other work: who
-/// has none calls barrier_wait, which alone lets the emulator tell a deadlock from work.
+/// has none calls barrier_wait.
 __device__ __forceinline__ bool barrier_try_wait(Barrier& barrier, u32 parity, int line = __builtin_LINE()) {
     return tconv_emulator::barrier_wait(&barrier, parity, false, line);
 }
