@@ -25,6 +25,7 @@ constexpr std::array<std::pair<ArgumentKind, const char*>, 7> k_argument_names{{
 
 constexpr std::int64_t k_max_grid_x = 2147483647;
 constexpr std::int64_t k_max_grid_yz = 65535;
+constexpr std::int64_t k_max_batch_tile = 65536;
 constexpr std::size_t k_max_arguments = 64;
 constexpr std::size_t k_max_values = 256;  // a kernel takes 4 KiB of arguments at most; this is half of that
 
@@ -60,6 +61,7 @@ Launch launch_from_json(const Json& json) {
     launch.grid = json.at("grid").get<std::array<std::int64_t, 3>>();
     launch.block = json.at("block").get<std::array<std::int64_t, 3>>();
     launch.batch_axis = json.at("batch_axis").get<int>();
+    launch.batch_tile = json.value("batch_tile", std::int64_t{1});
     launch.shared_bytes = json.at("shared_bytes").get<std::int64_t>();
     for (const Json& argument : json.at("arguments"))
         launch.arguments.push_back(argument_from_json(argument));
@@ -70,10 +72,23 @@ std::int64_t grid_limit(std::size_t axis) {
     return axis == 0 ? k_max_grid_x : k_max_grid_yz;
 }
 
-void check_geometry(const Launch& launch, std::int64_t batch, const DeviceInfo& device) {
+std::int64_t batch_tiles(const Launch& launch, std::int64_t batch) {
+    return batch / launch.batch_tile + (batch % launch.batch_tile != 0 ? 1 : 0);
+}
+
+void check_batch(const Launch& launch) {
     if (launch.batch_axis < -1 || launch.batch_axis > 2) {
         reject(fmt::format("batch_axis ({}) must be -1, 0, 1 or 2", launch.batch_axis));
     }
+    const std::int64_t most = launch.batch_axis < 0 ? 1 : k_max_batch_tile;
+    if (launch.batch_tile < 1 || launch.batch_tile > most) {
+        reject(fmt::format("batch_tile of {} ({}) must be 1 to {} where batch_axis is {}", launch.kernel,
+                           launch.batch_tile, most, launch.batch_axis));
+    }
+}
+
+void check_geometry(const Launch& launch, std::int64_t batch, const DeviceInfo& device) {
+    check_batch(launch);
     std::int64_t threads = 1;
     for (std::size_t axis = 0; axis < 3; ++axis) {
         const std::int64_t limit = grid_limit(axis);
@@ -82,9 +97,10 @@ void check_geometry(const Launch& launch, std::int64_t batch, const DeviceInfo& 
             reject(fmt::format("grid {} of {} ({}) must be 1 to {}", "xyz"[axis], launch.kernel, grid, limit));
         }
         if (launch.batch_axis == static_cast<int>(axis) &&
-            (__builtin_mul_overflow(grid, std::max<std::int64_t>(batch, 1), &grid) || grid > limit)) {
-            reject(fmt::format("grid {} of {} ({} a batch entry, batch {}) must be at most {}", "xyz"[axis],
-                               launch.kernel, launch.grid[axis], batch, limit));
+            (__builtin_mul_overflow(grid, batch_tiles(launch, std::max<std::int64_t>(batch, 1)), &grid) ||
+             grid > limit)) {
+            reject(fmt::format("grid {} of {} ({} for {} batch entries, batch {}) must be at most {}", "xyz"[axis],
+                               launch.kernel, launch.grid[axis], launch.batch_tile, batch, limit));
         }
         const std::int64_t block_limit = axis == 2 ? 64 : 1024;
         if (launch.block[axis] < 1 || launch.block[axis] > block_limit) {
@@ -149,6 +165,7 @@ std::string to_json(const LaunchPlan& plan) {
                                     {"grid", launch.grid},
                                     {"block", launch.block},
                                     {"batch_axis", launch.batch_axis},
+                                    {"batch_tile", launch.batch_tile},
                                     {"shared_bytes", launch.shared_bytes},
                                     {"arguments", arguments}});
     }
@@ -202,7 +219,7 @@ std::vector<std::string> kernel_names(const LaunchPlan& plan) {
 
 std::array<std::int64_t, 3> grid_for(const Launch& launch, std::int64_t batch) {
     std::array<std::int64_t, 3> grid = launch.grid;
-    if (launch.batch_axis >= 0) grid[static_cast<std::size_t>(launch.batch_axis)] *= batch;
+    if (launch.batch_axis >= 0) grid[static_cast<std::size_t>(launch.batch_axis)] *= batch_tiles(launch, batch);
     return grid;
 }
 
@@ -217,7 +234,7 @@ std::int64_t workspace_alignment(const LaunchPlan& plan) {
 bool serves_batch(const LaunchPlan& plan, std::int64_t batch) {
     return std::all_of(plan.launches.begin(), plan.launches.end(), [&](const Launch& launch) {
         const auto axis = static_cast<std::size_t>(launch.batch_axis);
-        return launch.batch_axis < 0 || batch <= grid_limit(axis) / launch.grid[axis];
+        return launch.batch_axis < 0 || batch_tiles(launch, batch) <= grid_limit(axis) / launch.grid[axis];
     });
 }
 

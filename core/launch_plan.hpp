@@ -29,12 +29,15 @@ struct Argument {
     friend bool operator==(const Argument&, const Argument&) = default;
 };
 
-/// One kernel launch. The grid is that of one batch entry; `batch_axis` is multiplied by the batch of the call.
+/// One kernel launch. The grid is that of `batch_tile` batch entries; `batch_axis` is multiplied by the batch of the
+/// call in such tiles, the last of which may be ragged: the kernel takes the batch as an argument and guards the end
+/// itself.
 struct Launch {
     std::string kernel;  ///< entry name in the binary
     std::array<std::int64_t, 3> grid{1, 1, 1};
     std::array<std::int64_t, 3> block{1, 1, 1};
     int batch_axis = 0;             ///< 0, 1, 2, or -1: the grid does not depend on the batch
+    std::int64_t batch_tile = 1;    ///< batch entries that one extent of the grid covers; 1 where `batch_axis` is -1
     std::int64_t shared_bytes = 0;  ///< dynamic shared memory
     std::vector<Argument> arguments;
     friend bool operator==(const Launch&, const Launch&) = default;

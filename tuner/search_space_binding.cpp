@@ -74,7 +74,7 @@ Binding::Bound Binding::compile(const Formula& formula) const {
 }
 
 Binding::BoundLaunch Binding::compile(const LaunchDefinition& launch) const {
-    BoundLaunch result{{}, {}, compile(launch.shared_bytes), compile(launch.alignment), {}};
+    BoundLaunch result{{}, {}, compile(launch.batch_tile), compile(launch.shared_bytes), compile(launch.alignment), {}};
     for (const Formula& formula : launch.grid)
         result.grid.push_back(compile(formula));
     for (const Formula& formula : launch.block)
@@ -208,6 +208,7 @@ Launch Binding::launch(std::size_t index) const {
     Launch result;
     result.kernel = definition.kernel;
     result.batch_axis = definition.batch_axis;
+    result.batch_tile = integer_from(bound.batch_tile, 1, "batch_tile");
     for (std::size_t axis = 0; axis < 3; ++axis) {
         result.grid[axis] = integer_from(bound.grid[axis], 1, "the grid extent");
         result.block[axis] = integer_from(bound.block[axis], 1, "the block extent");

@@ -52,6 +52,7 @@ private:
     struct BoundLaunch {
         std::vector<Bound> grid;
         std::vector<Bound> block;
+        Bound batch_tile;
         Bound shared_bytes;
         Bound alignment;
         std::vector<BoundArgument> arguments;

@@ -273,7 +273,8 @@ ArgumentDefinition Reader::argument(const YAML::Node& node, int line) const {
 }
 
 LaunchDefinition Reader::launch(const YAML::Node& node, int line) const {
-    const Keys keys{{"kernel", "grid", "batch_axis", "block", "arguments"}, {"shared_bytes", "alignment"}};
+    const Keys keys{{"kernel", "grid", "batch_axis", "block", "arguments"},
+                    {"batch_tile", "shared_bytes", "alignment"}};
     const auto fields = record(node, line, "launch", keys);
     LaunchDefinition result;
     result.kernel = word(fields.at("kernel"));
@@ -289,6 +290,10 @@ LaunchDefinition Reader::launch(const YAML::Node& node, int line) const {
         if (field == fields.end()) return Formula{std::to_string(value), line, {}};
         return formula(field->second.value, field->second.line, key);
     };
+    result.batch_tile = formula_or("batch_tile", 1);
+    if (result.batch_axis < 0 && fields.contains("batch_tile")) {
+        fail(fields.at("batch_tile").line, "batch_tile needs a batch_axis, but that is none");
+    }
     result.shared_bytes = formula_or("shared_bytes", 0);
     result.alignment = formula_or("alignment", k_default_alignment);
     for (const YAML::Node& item : list(fields.at("arguments"))) {

@@ -42,6 +42,7 @@ struct LaunchDefinition {
     std::array<Formula, 3> grid;
     std::array<Formula, 3> block;
     int batch_axis = -1;
+    Formula batch_tile;
     Formula shared_bytes;
     Formula alignment;
     std::vector<ArgumentDefinition> arguments;

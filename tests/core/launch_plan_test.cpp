@@ -63,6 +63,17 @@ TEST_CASE("a plan stored without an alignment asks for that of the widest access
     CHECK(launch_plan_from_json(older).alignment == 16);
 }
 
+TEST_CASE("a plan stored without batch tiles covers one batch entry at a time") {
+    LaunchPlan tiled = sample_plan();
+    tiled.launches[1].batch_tile = 4;
+    CHECK(launch_plan_from_json(to_json(tiled)) == tiled);
+    std::string older = to_json(tiled);
+    const std::string entry = "\"batch_tile\":4,";
+    REQUIRE(older.find(entry) != std::string::npos);
+    older.erase(older.find(entry), entry.size());
+    CHECK(launch_plan_from_json(older) == sample_plan());
+}
+
 TEST_CASE("malformed plans are refused") {
     const std::string good = to_json(sample_plan());
     CHECK_THROWS_AS(launch_plan_from_json(""), Error);
@@ -91,6 +102,17 @@ TEST_CASE("a plan is checked before it is launched") {
                3)
                .empty());
     CHECK(!refusal([](LaunchPlan& p) { p.launches[1].batch_axis = 3; }).empty());
+    for (const std::int64_t tile : {-1, 0, 65537})
+        CHECK(!refusal([&](LaunchPlan& p) { p.launches[1].batch_tile = tile; }).empty());
+    CHECK(refusal([](LaunchPlan& p) { p.launches[1].batch_tile = 65536; }).empty());
+    CHECK(!refusal([](LaunchPlan& p) { p.launches[0].batch_tile = 2; }).empty());  // its grid knows no batch
+    const auto tall = [](LaunchPlan& p) {
+        p.launches[1].batch_axis = 1;
+        p.launches[1].grid[1] = 30000;
+        p.launches[1].batch_tile = 2;
+    };
+    CHECK(refusal(tall, 4).empty());
+    CHECK(!refusal(tall, 5).empty());
     CHECK(!refusal([](LaunchPlan& p) { p.launches[1].block = {1024, 2, 1}; }).empty());
     CHECK(!refusal([](LaunchPlan& p) { p.launches[1].block[2] = 65; }).empty());
     CHECK(!refusal([](LaunchPlan& p) { p.launches[1].shared_bytes = 49153; }).empty());
@@ -115,6 +137,19 @@ TEST_CASE("the grid and the workspace grow with the batch of the call") {
     CHECK(workspace_for(plan, 5) == 256 + 5 * 64);
 }
 
+TEST_CASE("a grid holds a block for each tile of batch entries, the ragged one too") {
+    Launch launch = sample_plan().launches[1];
+    for (const std::int64_t tile : {1, 2, 3, 8}) {
+        launch.batch_tile = tile;
+        for (std::int64_t batch = 1; batch < 20; ++batch) {
+            const std::int64_t tiles = grid_for(launch, batch)[0] / 10;
+            CHECK(grid_for(launch, batch)[0] % 10 == 0);
+            CHECK(tiles * tile >= batch);
+            CHECK((tiles - 1) * tile < batch);
+        }
+    }
+}
+
 TEST_CASE("a plan serves the batches that its grids can hold") {
     LaunchPlan plan = sample_plan();
     CHECK(serves_batch(plan, 214748364));
@@ -122,6 +157,9 @@ TEST_CASE("a plan serves the batches that its grids can hold") {
     plan.launches[1].batch_axis = 1;
     CHECK(serves_batch(plan, 21845));
     CHECK_FALSE(serves_batch(plan, 21846));
+    plan.launches[1].batch_tile = 4;
+    CHECK(serves_batch(plan, 4 * 21845));
+    CHECK_FALSE(serves_batch(plan, 4 * 21845 + 1));
     plan.launches[1].batch_axis = -1;
     CHECK(serves_batch(plan, std::int64_t{1} << 40));
 }

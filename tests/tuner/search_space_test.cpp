@@ -291,6 +291,7 @@ launches:
   - kernel: tconv_direct
     grid: ["tiles_w", "problem.out_channels / 4", "problem.output_h"]
     batch_axis: y
+    batch_tile: "block / 16"
     block: ["block", "1", "1"]
     shared_bytes: "4 * input_tile * problem.in_channels"
     alignment: "4 * tile_w"
@@ -314,6 +315,7 @@ workspace_bytes_per_batch: "16 * tile_w"
     CHECK(pack.kernel == "tconv_pack");
     CHECK(pack.grid == std::array<std::int64_t, 3>{2, 1, 1});
     CHECK(pack.batch_axis == -1);
+    CHECK(pack.batch_tile == 1);
     CHECK(pack.shared_bytes == 0);
     CHECK(pack.arguments == std::vector<Argument>{{ArgumentKind::weight, 0, {}},
                                                   {ArgumentKind::workspace, 0, {}},
@@ -323,6 +325,7 @@ workspace_bytes_per_batch: "16 * tile_w"
     CHECK(direct.grid == std::array<std::int64_t, 3>{3, 3, 12});
     CHECK(direct.block == std::array<std::int64_t, 3>{64, 1, 1});
     CHECK(direct.batch_axis == 1);
+    CHECK(direct.batch_tile == 4);
     CHECK(direct.shared_bytes == 4 * 9 * 8);
     CHECK(direct.arguments == std::vector<Argument>{{ArgumentKind::input, 0, {}},
                                                     {ArgumentKind::workspace, 32, {}},

@@ -298,6 +298,25 @@ TEST_CASE("a plan is tried with one entry more, or less where its grid ends ther
     CHECK_FALSE(other(1).has_value());
 }
 
+TEST_CASE("a block may cover several batch entries, the last block fewer") {
+    Trials trials;
+    const auto module = trials.emulated.build(test::planted_source(Fault::none), {"planted"});
+    LaunchPlan plan = test::planted_plan(trials.problem);
+    const auto outcome_of = [&](std::int64_t tile, std::int64_t blocks) {
+        plan.launches[0].batch_tile = tile;
+        plan.launches[0].grid[0] = blocks;
+        Outcome outcome;
+        trials.validator.validate(runnable_plan(*trials.emulated.device, *module, plan, trials.problem.batch),
+                                  k_tolerance, outcome, k_never_slow);
+        return outcome.kind;
+    };
+    // An entry has 5 channels of 14 outputs, a block 64 threads.
+    CHECK(outcome_of(1, 2) == OutcomeKind::valid);
+    CHECK(outcome_of(2, 3) == OutcomeKind::valid);
+    CHECK(outcome_of(3, 4) == OutcomeKind::valid);
+    CHECK(outcome_of(3, 3) == OutcomeKind::not_finite);  // three entries need more than 192 threads
+}
+
 TEST_CASE("a kernel that needs more alignment than its plan says is refused") {
     CHECK_THAT(reason(Fault::needs_alignment, OutcomeKind::launch_error),
                contains("vector load") && contains("tensors aligned to 4 bytes"));
