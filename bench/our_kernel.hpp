@@ -27,7 +27,8 @@ struct KernelSource {
     Database* database;  ///< may be null
     const std::vector<SearchSpace>& spaces;
     std::uint64_t seed = 1;
-    double tune_seconds = 0;  ///< for a problem that has no winner; 0: none is tuned
+    double tune_seconds = 0;        ///< for a problem that has no winner; 0: none is tuned
+    bool weights_prepared = false;  ///< measure calls whose weights were packed before; winners are the same
 };
 
 /// The stored winner within `tolerance`; a problem without one is tuned first where a family takes it; the reference

@@ -57,6 +57,7 @@ Binding::Binding(const SpaceDefinition& space, const Schedule& schedule, const P
         launches_.push_back(compile(definition));
     workspace_ = compile(space.workspace_bytes);
     workspace_per_batch_ = compile(space.workspace_bytes_per_batch);
+    packed_weight_ = compile(space.packed_weight_bytes);
 }
 
 Binding::Bound Binding::compile(const Formula& formula) const {
@@ -213,12 +214,13 @@ Launch Binding::launch(std::size_t index) const {
         result.grid[axis] = integer_from(bound.grid[axis], 1, "the grid extent");
         result.block[axis] = integer_from(bound.block[axis], 1, "the block extent");
     }
+    result.weights_only = definition.weights_only;
     result.shared_bytes = integer_from(bound.shared_bytes, 0, "shared_bytes");
     for (std::size_t i = 0; i < definition.arguments.size(); ++i) {
         Argument argument;
         argument.kind = definition.arguments[i].kind;
         if (bound.arguments[i].offset) {
-            argument.offset = integer_from(*bound.arguments[i].offset, 0, "the workspace offset");
+            argument.offset = integer_from(*bound.arguments[i].offset, 0, "the offset");
         }
         for (const Bound& value : bound.arguments[i].values)
             argument.values.push_back(integer(value));
@@ -248,6 +250,7 @@ LaunchPlan Binding::plan() {
     }
     plan.workspace_bytes = integer_from(*workspace_, 0, "workspace_bytes");
     plan.workspace_bytes_per_batch = integer_from(*workspace_per_batch_, 0, "workspace_bytes_per_batch");
+    plan.packed_weight_bytes = integer_from(*packed_weight_, 0, "packed_weight_bytes");
     return plan;
 }
 

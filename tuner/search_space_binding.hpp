@@ -86,6 +86,7 @@ private:
     std::vector<BoundLaunch> launches_;
     std::optional<Bound> workspace_;
     std::optional<Bound> workspace_per_batch_;
+    std::optional<Bound> packed_weight_;
 
     Config config_;                         // the config of the walk
     std::vector<std::int64_t*> in_config_;  // its values in the order of the parameters

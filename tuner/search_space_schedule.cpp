@@ -80,6 +80,7 @@ private:
             check_launch(launch);
         check(space_.workspace_bytes, false);
         check(space_.workspace_bytes_per_batch, false);
+        check(space_.packed_weight_bytes, false);
     }
 
     std::size_t level_of(const Formula& formula) {

@@ -1,6 +1,8 @@
 #include "core/launch_plan.hpp"
 
 #include <functional>
+#include <limits>
+#include <utility>
 
 #include "core/error.hpp"
 #include "tests/catch.hpp"
@@ -15,7 +17,8 @@ LaunchPlan sample_plan() {
     pack.grid = {7, 1, 1};
     pack.block = {64, 1, 1};
     pack.batch_axis = -1;
-    pack.arguments = {{ArgumentKind::weight, 0, {}}, {ArgumentKind::workspace, 128, {}}};
+    pack.weights_only = true;
+    pack.arguments = {{ArgumentKind::weight, 0, {}}, {ArgumentKind::packed_weight, 128, {}}};
     Launch main;
     main.kernel = "main";
     main.grid = {10, 3, 2};
@@ -23,6 +26,8 @@ LaunchPlan sample_plan() {
     main.shared_bytes = 1024;
     main.arguments = {{ArgumentKind::input, 0, {}},
                       {ArgumentKind::bias, 0, {}},
+                      {ArgumentKind::packed_weight, 0, {}},
+                      {ArgumentKind::workspace, 128, {}},
                       {ArgumentKind::output, 0, {}},
                       {ArgumentKind::batch, 0, {}},
                       {ArgumentKind::values, 0, {1, -2, std::int64_t{1} << 40}}};
@@ -32,6 +37,7 @@ LaunchPlan sample_plan() {
     plan.launches = {pack, main};
     plan.workspace_bytes = 256;
     plan.workspace_bytes_per_batch = 64;
+    plan.packed_weight_bytes = 200;
     plan.alignment = 8;
     return plan;
 }
@@ -119,10 +125,10 @@ TEST_CASE("a plan is checked before it is launched") {
     CHECK(!refusal([](LaunchPlan& p) { p.launches[1].shared_bytes = -1; }).empty());
     CHECK(!refusal([](LaunchPlan& p) { p.workspace_bytes = std::int64_t{1} << 31; }).empty());
     CHECK(!refusal([](LaunchPlan& p) { p.workspace_bytes_per_batch = std::int64_t{1} << 62; }, 100).empty());
-    CHECK(!refusal([](LaunchPlan& p) { p.launches[0].arguments[1].offset = 384; }).empty());
-    CHECK(refusal([](LaunchPlan& p) { p.launches[0].arguments[1].offset = 383; }).empty());
-    CHECK(!refusal([](LaunchPlan& p) { p.launches[1].arguments[2].kind = ArgumentKind::input; }).empty());
-    CHECK(!refusal([](LaunchPlan& p) { p.launches[1].arguments[4].values.assign(257, 0); }).empty());
+    CHECK(!refusal([](LaunchPlan& p) { p.launches[1].arguments[3].offset = 384; }).empty());
+    CHECK(refusal([](LaunchPlan& p) { p.launches[1].arguments[3].offset = 383; }).empty());
+    CHECK(!refusal([](LaunchPlan& p) { p.launches[1].arguments[4].kind = ArgumentKind::input; }).empty());
+    CHECK(!refusal([](LaunchPlan& p) { p.launches[1].arguments[6].values.assign(257, 0); }).empty());
     CHECK(!refusal([](LaunchPlan& p) { p.launches[1].arguments.clear(); }).empty());
     for (const std::int64_t alignment : {-16, 0, 1, 2, 12, 512})
         CHECK(!refusal([&](LaunchPlan& p) { p.alignment = alignment; }).empty());
@@ -135,6 +141,25 @@ TEST_CASE("the grid and the workspace grow with the batch of the call") {
     CHECK(grid_for(plan.launches[0], 5) == std::array<std::int64_t, 3>{7, 1, 1});
     CHECK(grid_for(plan.launches[1], 5) == std::array<std::int64_t, 3>{50, 3, 2});
     CHECK(workspace_for(plan, 5) == 256 + 5 * 64);
+}
+
+TEST_CASE("packed weights are made by launches that depend on the weight alone, before their use") {
+    CHECK(!refusal([](LaunchPlan& p) { p.launches[0].arguments[1].offset = 200; }).empty());
+    CHECK(refusal([](LaunchPlan& p) { p.launches[0].arguments[1].offset = 199; }).empty());
+    CHECK(!refusal([](LaunchPlan& p) { p.launches[1].arguments[2].offset = -1; }).empty());
+    CHECK(!refusal([](LaunchPlan& p) { p.packed_weight_bytes = -1; }).empty());
+    CHECK(!refusal([](LaunchPlan& p) { p.packed_weight_bytes = std::int64_t{1} << 30; }).empty());  // and a workspace
+    CHECK(!refusal([](LaunchPlan& p) { p.packed_weight_bytes = std::numeric_limits<std::int64_t>::max(); }).empty());
+    for (const ArgumentKind kind :
+         {ArgumentKind::input, ArgumentKind::bias, ArgumentKind::output, ArgumentKind::workspace, ArgumentKind::batch})
+        CHECK(!refusal([&](LaunchPlan& p) { p.launches[0].arguments.push_back({kind, 0, {}}); }).empty());
+    CHECK(refusal([](LaunchPlan& p) { p.launches[0].arguments.push_back({ArgumentKind::values, 0, {1}}); }).empty());
+    CHECK(!refusal([](LaunchPlan& p) { p.launches[0].batch_axis = 0; }).empty());
+    CHECK(!refusal([](LaunchPlan& p) { p.launches[0].arguments.pop_back(); }).empty());
+    CHECK(!refusal([](LaunchPlan& p) { p.launches[0].weights_only = false; }).empty());
+    CHECK(!refusal([](LaunchPlan& p) { std::swap(p.launches[0], p.launches[1]); }).empty());
+    CHECK(!refusal([](LaunchPlan& p) { p.launches.push_back(p.launches[0]); }).empty());
+    CHECK(refusal([](LaunchPlan& p) { p.launches.insert(p.launches.begin(), p.launches[0]); }).empty());
 }
 
 TEST_CASE("a grid holds a block for each tile of batch entries, the ragged one too") {
