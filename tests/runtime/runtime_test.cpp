@@ -321,7 +321,7 @@ TEST_CASE("a call packs its weights into its workspace, or uses those prepared b
     fixture.store(test::PackingSources::winner(small_problem()));
     const Runtime runtime = fixture.open();
     const Kernel kernel = runtime.fetch(small_problem());
-    REQUIRE(kernel.warnings() == "");
+    REQUIRE(kernel.warnings().empty());
     REQUIRE(kernel.rung() == Rung::exact);
     const std::int64_t packed_bytes = 4 * weight_elements(small_problem());
     CHECK(kernel.packed_weight_bytes() == packed_bytes);
