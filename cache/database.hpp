@@ -24,6 +24,7 @@ struct Trial {
     std::string template_hash;
     Config config;
     bool strict = true;  ///< plain fp32 arithmetic (or better) alone
+    double reach = 0;    ///< tolerance of the session that measured it, 0 where that was strict: how far it searched
     Outcome outcome;
     std::string driver_version;
     std::string compiler_version;

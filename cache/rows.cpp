@@ -17,8 +17,9 @@ namespace tconv {
 namespace {
 
 // The trial's own columns, in the order in which they are bound and read.
-constexpr std::array<const char*, 27> k_columns{"config",
+constexpr std::array<const char*, 28> k_columns{"config",
                                                 "strict",
+                                                "reach",
                                                 "outcome",
                                                 "reason",
                                                 "error_relative",
@@ -44,7 +45,7 @@ constexpr std::array<const char*, 27> k_columns{"config",
                                                 "digest",
                                                 "created",
                                                 "id"};
-constexpr std::size_t k_bound_columns = 25;  // without created and id, which the database sets
+constexpr std::size_t k_bound_columns = 26;  // without created and id, which the database sets
 
 struct ProblemBinder {
     sqlite::Statement& statement;
@@ -205,7 +206,11 @@ const std::string& store_trial_sql() {
 
 void bind_trial(sqlite::Statement& statement, const Trial& trial, const std::string& device_key) {
     const Outcome& outcome = trial.outcome;
-    statement.bind(to_json(trial.config)).bind(trial.strict).bind(to_string(outcome.kind)).bind(outcome.reason);
+    statement.bind(to_json(trial.config))
+        .bind(trial.strict)
+        .bind(trial.reach)
+        .bind(to_string(outcome.kind))
+        .bind(outcome.reason);
     statement.bind(outcome.error.relative).bind(outcome.error.absolute);
     statement.bind(outcome.error.worst_index).bind(outcome.error.distribution);
     statement.bind(outcome.timing.median).bind(outcome.timing.minimum).bind(outcome.timing.spread);
@@ -244,6 +249,7 @@ Trial read_trial(const sqlite::Statement& row, const Problem& problem) {
     trial.config = config_from_json(reader.text());
     check_names(trial.config);
     trial.strict = reader.integer() != 0;
+    trial.reach = reader.real();
     trial.outcome = read_outcome(reader);
     trial.driver_version = reader.text();
     trial.compiler_version = reader.text();

@@ -152,10 +152,11 @@ CREATE VIEW quarantine AS
     WHERE t.outcome NOT IN ('valid', 'too_slow') AND t.outcome NOT IN ('compile_error', 'resource_error');
 )sql";
 
-// Version 4: whether a trial uses plain fp32 arithmetic alone, as all did before. The look-up of the fastest strict one
-// walks the same index.
+// Version 4: whether a trial uses plain fp32 arithmetic alone, as all did before, and the tolerance of the session that
+// measured it (0: a strict one). The look-up of the fastest strict trial walks the same index.
 constexpr const char* k_strict = R"sql(
 ALTER TABLE trial ADD COLUMN strict INTEGER NOT NULL DEFAULT 1;
+ALTER TABLE trial ADD COLUMN reach REAL NOT NULL DEFAULT 0;
 DROP INDEX trial_by_speed;
 CREATE INDEX trial_by_speed ON trial (problem, device, dropped_early, rank_ms, error_relative, strict)
     WHERE outcome = 'valid' AND plan IS NOT NULL AND median_ms > 0;

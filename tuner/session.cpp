@@ -63,6 +63,7 @@ public:
 
 private:
     void recall_trials();
+    [[nodiscard]] std::int64_t count_of_stored() const;
     void prepare();
     void search();
     void finalists();
@@ -85,6 +86,7 @@ private:
     Evaluator& evaluator_;
     const DeviceInfo& device_;
     double tolerance_;
+    double reach_ = request_.strict ? 0 : tolerance_;
     TrialLog log_;
     Clock::time_point start_ = Clock::now();
     std::optional<Contest> contest_;
@@ -92,6 +94,7 @@ private:
     Ceilings ceilings_;
     std::optional<double> reference_milliseconds_;
     std::int64_t reused_ = 0;
+    std::int64_t counted_ = 0;  // of the reused: see count_of_stored
     std::int64_t measured_ = 0;
     double busy_seconds_ = 0;
     bool device_lost_ = false;
@@ -105,7 +108,22 @@ void Session::recall_trials() {
     for (const Trial& trial : log_.trials())
         contest_->report(trial.template_name, trial.config, log_.search_time(trial));
     reused_ = static_cast<std::int64_t>(log_.trials().size());
+    counted_ = count_of_stored();
     if (const auto ranking = log_.ranking(); !ranking.empty()) incumbent_ = *ranking.front();
+}
+
+// How many trials of the budget the stored ones stand for. What a session within a stricter tolerance tried says little
+// of what this one may; and of a family without trials, the others' say nothing.
+std::int64_t Session::count_of_stored() const {
+    const auto& trials = log_.trials();
+    const std::int64_t as_far =
+        std::count_if(trials.begin(), trials.end(), [&](const Trial& trial) { return trial.reach >= reach_; });
+    const std::vector<std::string> families = contest_->families();
+    const bool all_known = std::all_of(families.begin(), families.end(), [&](const std::string& family) {
+        return std::any_of(trials.begin(), trials.end(),
+                           [&](const Trial& trial) { return trial.template_name == family; });
+    });
+    return all_known ? as_far : std::min(as_far, request_.trials / 2);
 }
 
 void Session::prepare() {
@@ -127,7 +145,7 @@ void Session::prepare() {
 void Session::top_up(CompilePool& pool) {
     const std::size_t ahead = 2 * pool.threads();
     while (pool.outstanding() < ahead &&
-           reused_ + measured_ + static_cast<std::int64_t>(pool.outstanding()) < request_.trials) {
+           counted_ + measured_ + static_cast<std::int64_t>(pool.outstanding()) < request_.trials) {
         auto candidate = contest_->next();
         if (!candidate) return;
         pool.submit(std::move(*candidate));
@@ -176,6 +194,7 @@ void Session::store(const Candidate& candidate, Evaluation& evaluation) {
     trial.template_hash = contest_->template_hash_of(candidate.template_name);
     trial.config = candidate.config;
     if (const auto expected = contest_->expectation(trial.template_name, trial.config)) trial.strict = expected->strict;
+    trial.reach = reach_;
     trial.outcome = std::move(evaluation.outcome);
     trial.driver_version = device_.driver_version;
     trial.compiler_version = evaluator_.builder().compiler_version();
@@ -298,8 +317,8 @@ void Session::report(const char* stage) {
     if (!progress_) return;
     TuneProgress progress;
     progress.stage = stage;
-    progress.trials_done = reused_ + measured_;
-    progress.trials_total = std::max(request_.trials, reused_);
+    progress.trials_done = counted_ + measured_;
+    progress.trials_total = std::max(request_.trials, counted_);
     progress.best_milliseconds = log_.best_milliseconds();
     progress.reference_milliseconds = reference_milliseconds_;
     progress.failures = log_.failures();

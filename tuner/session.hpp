@@ -20,10 +20,13 @@ namespace tconv {
 /// What to tune and how long to try.
 struct TuneRequest {
     Problem problem;
-    std::string problem_name;   ///< the layer's name, for people; may be empty
-    double tolerance = -1;      ///< largest error of a winner; negative: the dtype's default
-    bool strict = false;        ///< plain fp32 arithmetic alone
-    std::int64_t trials = 200;  ///< candidates to look at, stored ones included
+    std::string problem_name;  ///< the layer's name, for people; may be empty
+    double tolerance = -1;     ///< largest error of a winner; negative: the dtype's default
+    bool strict = false;       ///< plain fp32 arithmetic alone
+    /// Candidates to look at. Stored ones count where their session searched at least as far: one of the same
+    /// tolerance or a looser one, and anything is as far as strict. Half of the trials stay for families that have
+    /// none.
+    std::int64_t trials = 200;
     double time_limit_seconds = 60;
     std::uint64_t seed = 1;
 };

@@ -293,7 +293,7 @@ TEST_CASE("a hundred thousand trials are listed, and the fastest is found among 
             "error_relative, error_absolute, error_index, error_distribution, 1000.0 - n.value / 1000.0, minimum_ms, "
             "spread, samples_ms, dropped_early, registers, static_shared_bytes, local_bytes, "
             "blocks_per_multiprocessor, compile_ms, plan, binary_key, driver_version, compiler_version, created, NULL, "
-            "1000.0 - n.value / 1000.0, '', n.value = 99999 FROM "
+            "1000.0 - n.value / 1000.0, '', n.value = 99999, 0 FROM "
             "trial, (WITH RECURSIVE c (value) AS (VALUES (2) UNION ALL SELECT value + 1 FROM c LIMIT 99999) SELECT * "
             "FROM c) n WHERE trial.id = 1");
     const auto list = f.database.list();
@@ -321,6 +321,7 @@ TEST_CASE("whether a trial is strict comes back, and no strict request gets one 
             trial.outcome.timing.dropped_early = false;
             trial.outcome.timing.rank = 0;
             trial.strict = random() % 3 == 0;
+            trial.reach = static_cast<double>(random() % 3) / 256;
             f.database.record(k_gpu, trial, sample_binary(number));
             trials.push_back(trial);
         }

@@ -100,6 +100,7 @@ void check_same(const Trial& left, const Trial& right) {
     CHECK(left.template_hash == right.template_hash);
     CHECK(left.config == right.config);
     CHECK(left.strict == right.strict);
+    CHECK(left.reach == right.reach);
     CHECK(left.outcome.kind == right.outcome.kind);
     CHECK(left.outcome.reason == right.outcome.reason);
     CHECK(left.outcome.error.relative == right.outcome.error.relative);
@@ -124,9 +125,10 @@ void check_same(const Trial& left, const Trial& right) {
     CHECK(left.compiler_version == right.compiler_version);
 }
 
-#define TCONV_WITHOUT_VERSION_4                                                                       \
-    "DROP INDEX trial_by_speed; DROP VIEW winner; ALTER TABLE trial DROP COLUMN strict; "             \
-    "CREATE INDEX trial_by_speed ON trial (problem, device, dropped_early, rank_ms, error_relative) " \
+#define TCONV_WITHOUT_VERSION_4                                                                                  \
+    "DROP INDEX trial_by_speed; DROP VIEW winner; ALTER TABLE trial DROP COLUMN strict; ALTER TABLE trial DROP " \
+    "COLUMN reach; "                                                                                             \
+    "CREATE INDEX trial_by_speed ON trial (problem, device, dropped_early, rank_ms, error_relative) "            \
     "WHERE outcome = 'valid' AND plan IS NOT NULL AND median_ms > 0; CREATE VIEW winner AS SELECT 1; "
 
 const char* const k_without_version_4 = TCONV_WITHOUT_VERSION_4;
