@@ -63,7 +63,7 @@ std::set<std::string> best_binaries(sqlite::Connection& database, std::int64_t b
         "SELECT t.problem, t.device, t.error_relative, t.strict, t.binary_key FROM trial t JOIN binary b ON b.key = "
         "t.binary_key "
         "WHERE t.outcome = 'valid' AND t.plan IS NOT NULL AND t.median_ms > 0 "
-        "ORDER BY t.problem, t.device, t.dropped_early, t.rank_ms");
+        "ORDER BY t.problem, t.device, t.dropped_early, t.rank_ms, t.error_relative");
     std::pair<std::int64_t, std::int64_t> group{-1, -1};
     std::int64_t rank = 0;
     FrontWalk front;

@@ -134,7 +134,8 @@ std::vector<std::int64_t> stale_trials(sqlite::Connection& connection, const std
         "       t.outcome = 'valid' AND t.plan IS NOT NULL AND t.median_ms > 0 "
         "       AND (d.kind <> 'cuda' OR b.key IS NOT NULL), t.strict "
         "FROM trial t JOIN template s ON s.id = t.template JOIN device d ON d.id = t.device "
-        "LEFT JOIN binary b ON b.key = t.binary_key ORDER BY t.problem, t.device, t.dropped_early, t.rank_ms, t.id");
+        "LEFT JOIN binary b ON b.key = t.binary_key ORDER BY t.problem, t.device, t.dropped_early, t.rank_ms, "
+        "t.error_relative, t.id");
     std::pair<std::int64_t, std::int64_t> group{-1, -1};
     FrontWalk front;
     while (rows.step()) {

@@ -58,7 +58,7 @@ const std::string& winner_sql() {
         "JOIN device d ON d.id = t.device JOIN template s ON s.id = t.template "
         "LEFT JOIN binary b ON b.key = t.binary_key "
         "WHERE p.key = ?1 AND d.key = ?2 AND t.outcome = 'valid' AND t.plan IS NOT NULL AND t.median_ms > 0 "
-        "AND t.error_relative <= ?3 AND t.strict >= ?4 ORDER BY t.dropped_early, t.rank_ms",
+        "AND t.error_relative <= ?3 AND t.strict >= ?4 ORDER BY t.dropped_early, t.rank_ms, t.error_relative",
         select_trial_sql());
     return sql;
 }
@@ -71,7 +71,8 @@ constexpr std::string_view k_list_sql =
     "FROM summary JOIN problem p ON p.id = summary.problem JOIN device d ON d.id = summary.device "
     "LEFT JOIN trial best ON best.id = ("
     "    SELECT t.id FROM trial t WHERE t.problem = summary.problem AND t.device = summary.device "
-    "    AND t.outcome = 'valid' AND t.plan IS NOT NULL AND t.median_ms > 0 ORDER BY t.dropped_early, t.rank_ms "
+    "    AND t.outcome = 'valid' AND t.plan IS NOT NULL AND t.median_ms > 0 ORDER BY t.dropped_early, t.rank_ms, "
+    "t.error_relative "
     "    LIMIT 1) "
     "LEFT JOIN template s ON s.id = best.template ORDER BY summary.updated DESC, p.id DESC";
 

@@ -5,13 +5,18 @@
 
 namespace tconv {
 
+bool comes_before(const Trial& a, const Trial& b) {
+    if (ranks_before(a.outcome.timing, b.outcome.timing)) return true;
+    if (ranks_before(b.outcome.timing, a.outcome.timing)) return false;
+    return a.outcome.error.relative < b.outcome.error.relative;
+}
+
 std::vector<const Trial*> ranked(const std::vector<Trial>& trials) {
     std::vector<const Trial*> order;
     for (const Trial& trial : trials) {
         if (trial.outcome.kind == OutcomeKind::valid && trial.outcome.timing.median > 0) order.push_back(&trial);
     }
-    std::stable_sort(order.begin(), order.end(),
-                     [](const Trial* a, const Trial* b) { return ranks_before(a->outcome.timing, b->outcome.timing); });
+    std::stable_sort(order.begin(), order.end(), [](const Trial* a, const Trial* b) { return comes_before(*a, *b); });
     return order;
 }
 

@@ -25,7 +25,10 @@ private:
     double least_strict_error_ = std::numeric_limits<double>::infinity();
 };
 
-/// Valid trials with a time, by rank; earlier ones first on a tie.
+/// The order in which trials of one problem and device are served: by rank, on a tie the more accurate first.
+[[nodiscard]] bool comes_before(const Trial& a, const Trial& b);
+
+/// Valid trials with a time in that order; earlier ones first where it is the same.
 [[nodiscard]] std::vector<const Trial*> ranked(const std::vector<Trial>& trials);
 
 /// The Pareto front of time against error: of trials by rank, those that are more accurate than all before. Along it

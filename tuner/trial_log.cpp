@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "cache/front.hpp"
 #include "core/error.hpp"
 #include "tuner/evaluate.hpp"
 
@@ -31,8 +32,7 @@ bool TrialLog::is_good(const Trial& trial) const {
 bool TrialLog::would_win(const Trial& trial) const {
     return is_good(trial) && std::none_of(trials_.begin(), trials_.end(), [&](const Trial& other) {
                return is_good(other) && (other.strict || !trial.strict) &&
-                      other.outcome.error.relative <= trial.outcome.error.relative &&
-                      ranks_before(other.outcome.timing, trial.outcome.timing);
+                      other.outcome.error.relative <= trial.outcome.error.relative && comes_before(other, trial);
            });
 }
 
@@ -128,8 +128,7 @@ std::vector<const Trial*> TrialLog::ranking() const {
     for (const Trial& trial : trials_) {
         if (is_good(trial)) good.push_back(&trial);
     }
-    std::stable_sort(good.begin(), good.end(),
-                     [](const Trial* a, const Trial* b) { return ranks_before(a->outcome.timing, b->outcome.timing); });
+    std::stable_sort(good.begin(), good.end(), [](const Trial* a, const Trial* b) { return comes_before(*a, *b); });
     return good;
 }
 

@@ -38,8 +38,7 @@ public:
     void finish();
 
     [[nodiscard]] const std::vector<Trial>& trials() const { return trials_; }
-    /// Right trials, fastest first, those dropped after one sample last; earlier ones first on a
-    /// tie.
+    /// Right trials by rank; earlier ones first where that is the same.
     [[nodiscard]] std::vector<const Trial*> ranking() const;
     [[nodiscard]] std::optional<double> best_milliseconds() const;
     /// Trials that are not right, by kind; those that were too slow are no failures.
