@@ -63,6 +63,9 @@ RunComparison compare_runs(const BenchRun& before, const BenchRun& after) {
     note_difference(comparison, "driver", before.driver_version, after.driver_version);
     note_difference(comparison, "compiler", before.compiler_version, after.compiler_version);
     note_difference(comparison, "peer's version", before.peer_version, after.peer_version);
+    if (before.weights_prepared != after.weights_prepared)
+        comparison.warnings.emplace_back(
+            "tconv's times are not compared: only one of the runs has its weights packed before the calls");
     const auto old_results = by_place(before);
     const auto new_results = by_place(after);
     for (const auto& [place, result] : new_results) {
@@ -72,7 +75,8 @@ RunComparison compare_runs(const BenchRun& before, const BenchRun& after) {
             continue;
         }
         const BenchResult& old = *found->second;
-        if (old.ours && result->ours) add_change(comparison, *result, false, old.ours->timing, result->ours->timing);
+        if (old.ours && result->ours && before.weights_prepared == after.weights_prepared)
+            add_change(comparison, *result, false, old.ours->timing, result->ours->timing);
         if (old.peer && result->peer) add_change(comparison, *result, true, old.peer->timing, result->peer->timing);
     }
     for (const auto& [place, result] : old_results) {

@@ -27,7 +27,8 @@ struct KernelSource {
     Database* database;  ///< may be null
     const std::vector<SearchSpace>& spaces;
     std::uint64_t seed = 1;
-    double tune_seconds = 0;  ///< for a problem that was not tuned; 0: none is
+    double tune_seconds = 0;        ///< for a problem that was not tuned; 0: none is
+    bool weights_prepared = false;  ///< measure calls whose weights were packed before; winners are the same
 };
 
 /// What a kernel is wanted for.

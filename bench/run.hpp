@@ -60,6 +60,8 @@ struct BenchRun {
     std::string peer_path;
     std::string peer_reason;  ///< a sentence where the peer is not there
     std::uint64_t seed = 1;
+    /// tconv's packed weights are made once before the timing, not in each call: times of another kind.
+    bool weights_prepared = false;
     Ceilings ceilings;
     std::vector<BenchResult> results;
     std::vector<std::string> warnings;

@@ -17,6 +17,8 @@ using Json = nlohmann::ordered_json;
 // Format 1 had no mode `strict`: what it called fp32 was that.
 constexpr int k_format = 2;
 constexpr int k_oldest_format = 1;
+constexpr const char* k_weights_prepared = "prepared";
+constexpr const char* k_weights_each_call = "each-call";
 
 Json contestant_json(const std::optional<Contestant>& side, bool peer) {
     if (!side) return nullptr;
@@ -121,6 +123,13 @@ Ceilings ceilings_of(const Json& json) {
     return c;
 }
 
+bool weights_prepared(const std::string& text) {
+    if (text != k_weights_prepared && text != k_weights_each_call)
+        throw Error(ErrorKind::bad_input,
+                    fmt::format("weights ({}) must be {} or {}", text, k_weights_each_call, k_weights_prepared));
+    return text == k_weights_prepared;
+}
+
 BenchRun run_of(const Json& json) {
     if (!json.is_object() || !json.contains("format") || !json.contains("results"))
         throw Error(ErrorKind::bad_input, "it must be a document that tconv bench --json wrote");
@@ -146,6 +155,7 @@ BenchRun run_of(const Json& json) {
     }
     take(json, "cudnn_reason", run.peer_reason);
     take(json, "seed", run.seed);
+    run.weights_prepared = weights_prepared(json.value("weights", std::string(k_weights_each_call)));
     if (json.contains("ceilings")) run.ceilings = ceilings_of(json.at("ceilings"));
     for (const Json& result : json.at("results"))
         run.results.push_back(result_of(result, format));
@@ -170,7 +180,8 @@ std::string to_json(const BenchRun& run) {
               {"cudnn",
                run.peer_version.empty() ? Json(nullptr) : Json{{"version", run.peer_version}, {"path", run.peer_path}}},
               {"cudnn_reason", run.peer_reason},
-              {"seed", run.seed}};
+              {"seed", run.seed},
+              {"weights", run.weights_prepared ? k_weights_prepared : k_weights_each_call}};
     Json& ceilings = json["ceilings"];
     visit_ceilings(run.ceilings, [&](const char* name, double value) { ceilings[name] = value; });
     Json& results = json["results"] = Json::array();

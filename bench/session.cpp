@@ -96,7 +96,7 @@ void BenchSession::find_ours(const BenchCell& cell, const std::stop_token& stop,
         ours.rung = sides.kernel.rung;
         ours.config = sides.kernel.config;
         ours.error = outcome.error.relative;
-        ours.workspace_bytes = sides.ours->workspace_bytes;
+        ours.workspace_bytes = sides.ours->workspace_bytes + sides.ours->packed_weight_bytes;
     } catch (const Error& error) {
         result.ours_reason = error.what();
     }
@@ -115,7 +115,12 @@ void BenchSession::interleave(Sides& sides, BenchResult& result) {
     std::int64_t workspace_bytes = sides.ours ? sides.ours->workspace_bytes : 0;
     for (const auto& finalist : sides.peer.finalists)
         workspace_bytes = std::max(workspace_bytes, finalist.runnable.workspace_bytes);
-    const CallTensors tensors = validator_->timing_tensors(workspace_bytes);
+    const CallTensors tensors =
+        validator_->timing_tensors(workspace_bytes, sides.ours ? sides.ours->packed_weight_bytes : 0);
+    if (source_.weights_prepared && sides.ours && sides.ours->pack) {
+        sides.ours->pack(tensors);
+        sides.ours->launch = sides.ours->launch_packed;
+    }
 
     std::vector<std::function<void()>> works;
     if (sides.ours) works.push_back(replayed(source_.laboratory.device(), *sides.ours, tensors));

@@ -17,25 +17,32 @@ enum class ArgumentKind {
     weight,
     bias,  ///< a null pointer where the problem has none
     output,
-    workspace,  ///< workspace address + `offset`
-    batch,      ///< the batch of the call, as a 32-bit signed integer
-    values,     ///< `values` as one by-value struct of 64-bit signed integers
+    workspace,      ///< workspace address + `offset`
+    batch,          ///< the batch of the call, as a 32-bit signed integer
+    values,         ///< `values` as one by-value struct of 64-bit signed integers
+    packed_weight,  ///< address of the packed weights + `offset`
 };
 
 struct Argument {
     ArgumentKind kind = ArgumentKind::input;
-    std::int64_t offset = 0;           ///< bytes, workspace only
+    std::int64_t offset = 0;           ///< bytes, workspace and packed_weight only
     std::vector<std::int64_t> values;  ///< values only
     friend bool operator==(const Argument&, const Argument&) = default;
 };
 
-/// One kernel launch. The grid is that of one batch entry; `batch_axis` is multiplied by the batch of the call.
+/// One kernel launch. The grid is that of `batch_tile` batch entries; `batch_axis` is multiplied by the batch of the
+/// call in such tiles, the last of which may be ragged: the kernel takes the batch as an argument and guards the end
+/// itself.
 struct Launch {
     std::string kernel;  ///< entry name in the binary
     std::array<std::int64_t, 3> grid{1, 1, 1};
     std::array<std::int64_t, 3> block{1, 1, 1};
     int batch_axis = 0;             ///< 0, 1, 2, or -1: the grid does not depend on the batch
+    std::int64_t batch_tile = 1;    ///< batch entries that one extent of the grid covers; 1 where `batch_axis` is -1
     std::int64_t shared_bytes = 0;  ///< dynamic shared memory
+    /// Reads the weight alone and writes the packed weights alone, whatever the batch: where these are kept between
+    /// calls, it runs once. All such launches come before the others, which only read the packed weights.
+    bool weights_only = false;
     std::vector<Argument> arguments;
     friend bool operator==(const Launch&, const Launch&) = default;
 };
@@ -52,8 +59,9 @@ struct LaunchPlan {
     std::vector<Launch> launches;                ///< in order
     std::int64_t workspace_bytes = 0;            ///< fixed part
     std::int64_t workspace_bytes_per_batch = 0;  ///< added for each batch entry
+    std::int64_t packed_weight_bytes = 0;        ///< what the weights_only launches write
     /// Bytes that every tensor's address must be a multiple of: a power of two, at least the element's size. The
-    /// workspace's address is a multiple of `workspace_alignment`.
+    /// addresses of the workspace and of the packed weights are multiples of `workspace_alignment`.
     std::int64_t alignment = k_default_alignment;
     friend bool operator==(const LaunchPlan&, const LaunchPlan&) = default;
 };
@@ -61,18 +69,24 @@ struct LaunchPlan {
 [[nodiscard]] std::string to_json(const LaunchPlan& plan);
 
 /// The reverse; throws Error(bad_input) on anything malformed. A text without `alignment`, as older versions wrote it,
-/// asks for k_default_alignment.
+/// asks for k_default_alignment; one without batch tiles or packed weights has none.
 [[nodiscard]] LaunchPlan launch_plan_from_json(const std::string& text);
 
-/// Checks a plan against its problem and device: geometry within the device's limits, shared memory, workspace within
-/// `workspace_limit` bytes and every workspace argument inside it, argument kinds and counts, alignment.
-/// Throws Error(bad_input) naming the first rule broken. A plan that came from a database passes here before any
-/// launch.
+/// Checks a plan against its problem and device: geometry within the device's limits, shared memory, workspace and
+/// packed weights within `workspace_limit` bytes and every offset inside them, argument kinds and counts, alignment,
+/// what a weights_only launch takes. Throws Error(bad_input) naming the first rule broken. A plan that came from a
+/// database passes here before any launch.
 void check_plan(const LaunchPlan& plan, const Problem& problem, const DeviceInfo& device,
                 std::int64_t workspace_limit = std::int64_t{1} << 30);
 
 /// Entry names of the plan's launches, in order.
 [[nodiscard]] std::vector<std::string> kernel_names(const LaunchPlan& plan);
+
+/// Blocks that CUDA allows along an axis of a grid (0: x).
+[[nodiscard]] std::int64_t grid_limit(std::size_t axis);
+
+/// Tiles of `launch.batch_tile` entries that cover `batch` entries.
+[[nodiscard]] std::int64_t batch_tiles(const Launch& launch, std::int64_t batch);
 
 /// Grid of `launch` for a call with `batch` entries.
 [[nodiscard]] std::array<std::int64_t, 3> grid_for(const Launch& launch, std::int64_t batch);
@@ -80,8 +94,8 @@ void check_plan(const LaunchPlan& plan, const Problem& problem, const DeviceInfo
 /// Workspace in bytes for a call with `batch` entries.
 [[nodiscard]] std::int64_t workspace_for(const LaunchPlan& plan, std::int64_t batch);
 
-/// Bytes that the address of a call's workspace is a multiple of: the plan's alignment, and no less than
-/// k_default_alignment, since it is allocated for the plan.
+/// Bytes that the addresses of a call's workspace and packed weights are multiples of: the plan's alignment, and no
+/// less than k_default_alignment, since they are allocated for the plan.
 [[nodiscard]] std::int64_t workspace_alignment(const LaunchPlan& plan);
 
 /// True where the grids of a call with `batch` entries are within the limits of CUDA.

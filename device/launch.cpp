@@ -29,6 +29,8 @@ DevicePointer address_of(const Argument& argument, const CallTensors& tensors) {
             return tensors.output;
         case ArgumentKind::workspace:
             return tensors.workspace + static_cast<DevicePointer>(argument.offset);
+        case ArgumentKind::packed_weight:
+            return tensors.packed_weight + static_cast<DevicePointer>(argument.offset);
         case ArgumentKind::batch:
         case ArgumentKind::values:
             break;
@@ -52,11 +54,12 @@ void pack(const Launch& launch, const CallTensors& tensors, PackedArguments& pac
 
 }  // namespace
 
-void launch_plan(Device& device, Module& module, const LaunchPlan& plan, std::int64_t batch,
-                 const CallTensors& tensors) {
+void launch_plan(Device& device, Module& module, const LaunchPlan& plan, std::int64_t batch, const CallTensors& tensors,
+                 PlanPart part) {
     PackedArguments packed;
     packed.batch = static_cast<int>(batch);
     for (const Launch& launch : plan.launches) {
+        if (part != PlanPart::all && launch.weights_only != (part == PlanPart::weights_only)) continue;
         pack(launch, tensors, packed);
         device.launch(module, launch.kernel, {grid_for(launch, batch), launch.block, launch.shared_bytes},
                       packed.pointers.data(), tensors.stream);

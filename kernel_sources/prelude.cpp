@@ -76,6 +76,9 @@ std::string prelude(const Problem& problem, const Config& config) {
     for (std::size_t axis = 0; axis < 3; ++axis)
         write_axis(writer, problem, axis);
     writer.flag("bias", problem.bias);
+    writer.number("element_bytes", size_in_bytes(problem.dtype));
+    writer.flag("bfloat", problem.dtype == DataType::bf16);
+    writer.flag("channels_last", problem.layout == Layout::nhwc);
     writer.flag("wide_index", needs_wide_index(problem));
     writer.close();
     writer.open("config");

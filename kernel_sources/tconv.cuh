@@ -32,6 +32,17 @@ struct bf16 {
     u16 bits;
 };
 
+/// N 16-bit values that are read in one access of 2 * N bytes, two in a word.
+template <int N>
+struct alignas(2 * N) Halves {
+    static_assert(N == 2 || N == 4 || N == 8, "a vector access has 2, 4, 8 or 16 bytes");
+    u32 words[N / 2];
+};
+template <>
+struct alignas(2) Halves<1> {
+    u16 value;
+};
+
 #ifdef TCONV_EMULATOR
 
 /// The block's dynamic shared memory, aligned to 128 bytes.
@@ -59,6 +70,14 @@ __device__ __forceinline__ Floats<N> load(const float* address, int line = __bui
 template <int N>
 __device__ __forceinline__ Floats<N> load_readonly(const float* address, int line = __builtin_LINE()) {
     return load<N>(address, line);
+}
+
+template <int N>
+__device__ __forceinline__ Halves<N> load_halves(const u16* address, int line = __builtin_LINE()) {
+    tconv_emulator::check_alignment(address, 2 * N, "vector load", line);
+    Halves<N> value;
+    __builtin_memcpy(&value, address, sizeof value);
+    return value;
 }
 
 template <int N>
@@ -147,6 +166,21 @@ __device__ __forceinline__ Floats<N> load_readonly(const float* address) {
 }
 
 template <int N>
+__device__ __forceinline__ Halves<N> load_halves(const u16* address) {
+    if constexpr (N == 8) {
+        const uint4 value = __ldg(reinterpret_cast<const uint4*>(address));
+        return {{value.x, value.y, value.z, value.w}};
+    } else if constexpr (N == 4) {
+        const uint2 value = __ldg(reinterpret_cast<const uint2*>(address));
+        return {{value.x, value.y}};
+    } else if constexpr (N == 2) {
+        return {{__ldg(reinterpret_cast<const u32*>(address))}};
+    } else {
+        return {__ldg(address)};
+    }
+}
+
+template <int N>
 __device__ __forceinline__ void store(float* address, Floats<N> value) {
     if constexpr (N == 4) {
         *reinterpret_cast<float4*>(address) = make_float4(value.v[0], value.v[1], value.v[2], value.v[3]);
@@ -188,6 +222,29 @@ __device__ __forceinline__ float to_float(f16 value) {
 }
 
 #endif
+
+/// N words, each a value of `low` in its lower half and one of `high` in its upper; `address` is a multiple of 4 * N
+/// bytes, of 16 where N is 8.
+template <int N>
+__device__ __forceinline__ void store_pairs(u32* address, const Halves<N>& low, const Halves<N>& high) {
+    if constexpr (N == 1) {
+        *address = low.value | static_cast<u32>(high.value) << 16;
+    } else {
+#pragma unroll
+        for (int i = 0; i < N / 2; i += 2) {
+            constexpr int words = N == 2 ? 2 : 4;
+            Floats<words> value;
+#pragma unroll
+            for (int j = 0; j < words / 2; ++j) {
+                const u32 a = low.words[i + j];
+                const u32 b = high.words[i + j];
+                value.v[2 * j] = __uint_as_float((a & 0xffffu) | b << 16);
+                value.v[2 * j + 1] = __uint_as_float(a >> 16 | (b & 0xffff0000u));
+            }
+            store<words>(reinterpret_cast<float*>(address + 2 * i), value);
+        }
+    }
+}
 
 __device__ __forceinline__ float to_float(float value) {
     return value;

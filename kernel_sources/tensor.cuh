@@ -3,39 +3,11 @@
 #ifndef TCONV_TENSOR_CUH
 #define TCONV_TENSOR_CUH
 
-#include "tconv.cuh"
+#include "warp_mma.cuh"
 
 #ifndef TCONV_EMULATOR
 
 namespace tconv {
-
-/// A TF32 number: a float whose lower 13 bits the tensor cores ignore.
-struct tf32 {
-    u32 bits;
-};
-
-#if __CUDA_ARCH__ >= 800
-
-/// D += A * B of one warp: 16 x K times K x 8, K = 32 bytes of T. Fragments as PTX lays them out: `a` row by row, `b`
-/// column by column, 4 bytes a register.
-template <class T>
-__device__ __forceinline__ void mma_16x8(float (&d)[4], const u32 (&a)[4], const u32 (&b)[2]);
-template <>
-__device__ __forceinline__ void mma_16x8<bf16>(float (&d)[4], const u32 (&a)[4], const u32 (&b)[2]) {
-    asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
-        "{%0, %1, %2, %3};"
-        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
-}
-template <>
-__device__ __forceinline__ void mma_16x8<tf32>(float (&d)[4], const u32 (&a)[4], const u32 (&b)[2]) {
-    asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
-        "{%0, %1, %2, %3};"
-        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
-}
-
-#endif
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
 

@@ -29,6 +29,18 @@ struct Tensors {
     void* workspace = nullptr;     ///< `workspace_bytes()` bytes; may be null when that is 0
 };
 
+/// Packed weights that stay in memory of the caller's: what Kernel::prepare made, for calls of that kernel. A handle:
+/// it owns no memory and may be copied.
+class PreparedWeights {
+public:
+    PreparedWeights() = default;
+
+private:
+    friend class Kernel;
+    std::shared_ptr<const void> made_for_;
+    void* packed_ = nullptr;
+};
+
 /// A kernel ready to launch. Cheap to move; keeps its module loaded while it lives.
 class Kernel {
 public:
@@ -41,12 +53,30 @@ public:
     /// or one that is not aligned to its elements, Error(device) when the launch is refused.
     void launch(const Tensors& tensors, void* stream = nullptr) const;
 
+    /// Enqueues on `stream` what the kernel does with the weight alone, once for many calls: the result goes to
+    /// `packed`, `packed_weight_bytes()` bytes on the device at a multiple of `workspace_alignment()`. It holds as long
+    /// as `packed` and the values of `weight` do: new values (a training step) need a new call of prepare. Where
+    /// `packed_weight_bytes()` is 0 nothing is enqueued, and `packed` may be null: a program need not tell the cases
+    /// apart. Throws Error(bad_input) on a null or less aligned address (see alignment), Error(device).
+    [[nodiscard]] PreparedWeights prepare(const void* weight, void* packed, void* stream = nullptr) const;
+
+    /// The same as launch(tensors, stream) bit for bit, without what prepare has done already; enqueued behind it, on
+    /// its stream or one that waits for it. The weight is still given: less aligned tensors go to the reference kernel.
+    /// The workspace may be `workspace_bytes_prepared()` bytes. Several calls, on several streams too, may share the
+    /// packed weights, but not a workspace. Throws Error(bad_input) also where `weights` were not made by this kernel
+    /// or another one that was fetched for the same problem and tolerance from the same runtime.
+    void launch(const Tensors& tensors, const PreparedWeights& weights, void* stream = nullptr) const;
+
     [[nodiscard]] Rung rung() const;
+    /// Packed weights included: a call that is not prepared packs them into its workspace.
     [[nodiscard]] std::int64_t workspace_bytes() const;
+    [[nodiscard]] std::int64_t workspace_bytes_prepared() const;
+    /// 0 where the kernel reads the weight as it is.
+    [[nodiscard]] std::int64_t packed_weight_bytes() const;
     /// Bytes that the tensors' addresses should be multiples of. A call with less aligned ones (views of other tensors)
     /// is right too, but runs on the reference kernel: far slower.
     [[nodiscard]] std::int64_t alignment() const;
-    /// Bytes that the workspace's address must be a multiple of, 16 to 256.
+    /// Bytes that the addresses of the workspace and of packed weights must be multiples of, 16 to 256.
     [[nodiscard]] std::int64_t workspace_alignment() const;
     [[nodiscard]] const Problem& problem() const;
     /// For people: "direct block_size=128 ..., 10.8 ms when tuned, error 6e-07".
@@ -58,6 +88,7 @@ private:
     friend class Runtime;
     struct Impl;
     explicit Kernel(std::unique_ptr<Impl> impl);
+    void launch(const Tensors& tensors, void* packed, void* stream) const;
     std::unique_ptr<Impl> impl_;
 };
 

@@ -101,6 +101,7 @@ private:
 BenchRun measure(const BenchOptions& options, const std::string& command, bool& interrupted) {
     const std::vector<BenchCell> cells = make_cells(options);
     const std::uint64_t seed = parse_seed("--seed", options.seed);
+    const bool prepared = weights_prepared(options);
     const double tune_seconds = options.tune_time == "0" ? 0 : parse_duration("--tune-time", options.tune_time);
     const std::int64_t workspace_limit =
         parse_integer("--cudnn-workspace", options.cudnn_workspace, 0, k_most_workspace_mebibytes) << 20;
@@ -117,9 +118,10 @@ BenchRun measure(const BenchOptions& options, const std::string& command, bool& 
 
     fmt::print(stderr, "{}; seed {}\n", one_line(choice.reason), seed);
     BenchRun run = facts_of(opened.device->info(), laboratory, peer, watch, seed, command);
+    run.weights_prepared = prepared;
     run.ceilings = laboratory.ceilings();
     database.store_ceilings(opened.device->info(), run.ceilings);
-    const KernelSource source{laboratory, &database, spaces, seed, tune_seconds};
+    const KernelSource source{laboratory, &database, spaces, seed, tune_seconds, prepared};
     BenchSession session(source, {peer.library.get(), peer.reason, workspace_limit}, watch);
     const InterruptWatch interrupt;
     Stages stages(cells.size());

@@ -1,5 +1,7 @@
 #include "tools/bench_options.hpp"
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
@@ -49,11 +51,19 @@ void add_bench_options(CLI::App& command, BenchOptions& options) {
         "Workspace in MiB that cuDNN's engines may ask for (default 1024)");
     add("Measuring", "--tune-time", options.tune_time, "TIME",
         "Time to tune a problem that has no winner yet; 0: none is tuned (default 10s)");
+    add("Measuring", "--weights", options.weights, "each-call|prepared",
+        "Whether tconv packs weights in each call that is timed or once before them (default each-call)");
     add("Measuring", "--seed", options.seed, "S", "Seed of the inputs and of tuning (default 1)");
     add_database_option(command, options.database);
     add("Output", "--json", options.json, "FILE", "Also write the run, with all samples, to a file");
     add("Output", "--from", options.from, "FILE", "Show a run that was written with --json instead of measuring");
     add("Output", "--compare", options.compare, "FILE", "Say what is slower or faster than in that older run");
+}
+
+bool weights_prepared(const BenchOptions& options) {
+    if (options.weights != "each-call" && options.weights != "prepared")
+        throw Error(ErrorKind::bad_input, fmt::format("--weights ({}) must be each-call or prepared", options.weights));
+    return options.weights == "prepared";
 }
 
 std::vector<BenchCell> make_cells(const BenchOptions& options) {

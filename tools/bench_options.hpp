@@ -18,6 +18,7 @@ struct BenchOptions {
     std::string cudnn;                     ///< path of the library; "none": leave the peer out
     std::string cudnn_workspace = "1024";  ///< MiB that one of its plans may ask for
     std::string tune_time = "10s";
+    std::string weights = "each-call";  ///< or "prepared"
     std::string seed = "1";
     std::string database;
     std::optional<std::string> json;     ///< file to write the run to
@@ -27,6 +28,9 @@ struct BenchOptions {
 
 /// Declares the flags on a subcommand; `options` must outlive it.
 void add_bench_options(CLI::App& command, BenchOptions& options);
+
+/// What --weights says. Throws Error(bad_input).
+[[nodiscard]] bool weights_prepared(const BenchOptions& options);
 
 /// Every layer in every layout and mode asked for, in the order in which they share most work. Throws Error(bad_input).
 [[nodiscard]] std::vector<BenchCell> make_cells(const BenchOptions& options);

@@ -67,7 +67,7 @@ class Runs:
         self.runs = [read_run(path) for path in paths]
         first = self.runs[0]
         for path, run in zip(paths[1:], self.runs[1:]):
-            for name in ("emulated", "device key"):
+            for name in ("emulated", "device key", "weights"):
                 mine, others = property_of(run, name), property_of(first, name)
                 require(mine == others, path, f"{name} ({mine}) must be that of {paths[0]} ({others})")
         self.emulated = bool(first.get("emulated"))
@@ -88,6 +88,8 @@ class Runs:
 
 
 def property_of(run, name):
+    if name == "weights":
+        return run.get("weights", "each-call")
     return bool(run.get("emulated")) if name == "emulated" else (run.get("device") or {}).get("key")
 
 

@@ -37,9 +37,9 @@ OutcomeKind kind_of(CompileFailure failure) {
 }  // namespace
 
 Runnable runnable_plan(Device& device, Module& module, const LaunchPlan& plan, std::int64_t batch) {
-    const auto launch_for = [&device, &module, &plan](std::int64_t entries) {
-        return [&device, &module, &plan, entries](const CallTensors& tensors) {
-            launch_plan(device, module, plan, entries, tensors);
+    const auto launch_for = [&device, &module, &plan](std::int64_t entries, PlanPart part = PlanPart::all) {
+        return [&device, &module, &plan, entries, part](const CallTensors& tensors) {
+            launch_plan(device, module, plan, entries, tensors, part);
         };
     };
     Runnable runnable;
@@ -48,9 +48,18 @@ Runnable runnable_plan(Device& device, Module& module, const LaunchPlan& plan, s
     runnable.alignment = plan.alignment;
     runnable.workspace_alignment = workspace_alignment(plan);
     runnable.launch = launch_for(batch);
+    const bool packs = plan.packed_weight_bytes > 0;
+    if (packs) {
+        runnable.packed_weight_bytes = plan.packed_weight_bytes;
+        runnable.pack = launch_for(batch, PlanPart::weights_only);
+        runnable.launch_packed = launch_for(batch, PlanPart::call);
+    }
     // One entry more shows what one less does not: every entry is computed twice, and the grid grows.
     const std::int64_t other = serves_batch(plan, batch + 1) ? batch + 1 : batch - 1;
-    if (other > 0) runnable.other_batch = {other, workspace_for(plan, other), launch_for(other)};
+    if (other > 0) {
+        runnable.other_batch = {other, workspace_for(plan, other), launch_for(other), {}};
+        if (packs) runnable.other_batch->launch_packed = launch_for(other, PlanPart::call);
+    }
     return runnable;
 }
 

@@ -135,14 +135,22 @@ void LocalEvaluator::validate_and_time(const Candidate& candidate, Module& modul
     };
     const auto plain = runnable.launch;
     runnable.launch = announced(plain);
-    if (runnable.other_batch) runnable.other_batch->launch = announced(runnable.other_batch->launch);
+    const auto announce = [&](std::function<void(const CallTensors&)>& launch) {
+        if (launch) launch = announced(launch);
+    };
+    announce(runnable.pack);
+    announce(runnable.launch_packed);
+    if (runnable.other_batch) {
+        announce(runnable.other_batch->launch);
+        announce(runnable.other_batch->launch_packed);
+    }
 
     const double best = candidate.best_milliseconds;
     const double hopeless = best > 0 ? std::max(best * k_hopeless_factor, best + k_cold_milliseconds) : 0;
     validator().validate(runnable, candidate.tolerance, outcome, hopeless);
     if (outcome.kind != OutcomeKind::valid) return;
     notice(messages::k_at_timing);
-    const CallTensors tensors = validator().timing_tensors(runnable.workspace_bytes);
+    const CallTensors tensors = validator().timing_tensors(runnable.workspace_bytes, runnable.packed_weight_bytes);
     Timer& timer = laboratory_.timer();
     const auto work = [&] { plain(tensors); };
     outcome.timing = timer.time(work, best);
@@ -169,14 +177,16 @@ std::vector<Timing> LocalEvaluator::time_all(const std::vector<Compiled>& candid
     };
     std::deque<Loaded> loaded;  // runnables refer to their modules
     std::int64_t workspace_bytes = 0;
+    std::int64_t packed_weight_bytes = 0;
     for (const Compiled& compiled : candidates) {
         Loaded& one = loaded.emplace_back();
         one.module = laboratory_.device().load(compiled.code);
         one.runnable =
             runnable_plan(laboratory_.device(), *one.module, compiled.candidate.plan, compiled.candidate.problem.batch);
         workspace_bytes = std::max(workspace_bytes, one.runnable.workspace_bytes);
+        packed_weight_bytes = std::max(packed_weight_bytes, one.runnable.packed_weight_bytes);
     }
-    const CallTensors tensors = validator().timing_tensors(workspace_bytes);
+    const CallTensors tensors = validator().timing_tensors(workspace_bytes, packed_weight_bytes);
     std::vector<std::function<void()>> works;
     for (const Loaded& one : loaded)
         works.emplace_back([&one, &tensors] { one.runnable.launch(tensors); });

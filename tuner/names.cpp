@@ -1,5 +1,6 @@
 #include "tuner/names.hpp"
 
+#include <algorithm>
 #include <array>
 
 #include "core/phases.hpp"
@@ -55,6 +56,8 @@ NamedValues problem_values(const Problem& problem) {
         const std::int64_t dilation = problem.dilation[axis];
         values[std::string("problem.halo") + k_axes[axis]] = halo(kernel, stride, dilation);
         values[std::string("problem.max_taps") + k_axes[axis]] = max_taps(kernel, stride, dilation);
+        values[std::string("problem.tapped_phases") + k_axes[axis]] =
+            std::min(kernel, stride / tap_pattern(stride, dilation).divisor);
     }
     return values;
 }

@@ -61,6 +61,7 @@ Binding::Binding(const SpaceDefinition& space, const Schedule& schedule, const P
     compile_seconds_ = compile(space.compile_seconds);
     workspace_ = compile(space.workspace_bytes);
     workspace_per_batch_ = compile(space.workspace_bytes_per_batch);
+    packed_weight_ = compile(space.packed_weight_bytes);
 }
 
 Binding::Bound Binding::compile(const Formula& formula) const {
@@ -78,7 +79,7 @@ Binding::Bound Binding::compile(const Formula& formula) const {
 }
 
 Binding::BoundLaunch Binding::compile(const LaunchDefinition& launch) const {
-    BoundLaunch result{{}, {}, compile(launch.shared_bytes), compile(launch.alignment), {}};
+    BoundLaunch result{{}, {}, compile(launch.batch_tile), compile(launch.shared_bytes), compile(launch.alignment), {}};
     for (const Formula& formula : launch.grid)
         result.grid.push_back(compile(formula));
     for (const Formula& formula : launch.block)
@@ -262,16 +263,18 @@ Launch Binding::launch(std::size_t index) const {
     Launch result;
     result.kernel = definition.kernel;
     result.batch_axis = definition.batch_axis;
+    result.batch_tile = integer_from(bound.batch_tile, 1, "batch_tile");
     for (std::size_t axis = 0; axis < 3; ++axis) {
         result.grid[axis] = integer_from(bound.grid[axis], 1, "the grid extent");
         result.block[axis] = integer_from(bound.block[axis], 1, "the block extent");
     }
+    result.weights_only = definition.weights_only;
     result.shared_bytes = integer_from(bound.shared_bytes, 0, "shared_bytes");
     for (std::size_t i = 0; i < definition.arguments.size(); ++i) {
         Argument argument;
         argument.kind = definition.arguments[i].kind;
         if (bound.arguments[i].offset) {
-            argument.offset = integer_from(*bound.arguments[i].offset, 0, "the workspace offset");
+            argument.offset = integer_from(*bound.arguments[i].offset, 0, "the offset");
         }
         for (const Bound& value : bound.arguments[i].values)
             argument.values.push_back(integer(value));
@@ -301,6 +304,7 @@ LaunchPlan Binding::plan() {
     }
     plan.workspace_bytes = integer_from(*workspace_, 0, "workspace_bytes");
     plan.workspace_bytes_per_batch = integer_from(*workspace_per_batch_, 0, "workspace_bytes_per_batch");
+    plan.packed_weight_bytes = integer_from(*packed_weight_, 0, "packed_weight_bytes");
     return plan;
 }
 

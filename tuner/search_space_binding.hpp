@@ -57,6 +57,7 @@ private:
     struct BoundLaunch {
         std::vector<Bound> grid;
         std::vector<Bound> block;
+        Bound batch_tile;
         Bound shared_bytes;
         Bound alignment;
         std::vector<BoundArgument> arguments;
@@ -96,6 +97,7 @@ private:
     std::optional<Bound> strict_;
     std::optional<Bound> compile_seconds_;
     std::optional<Bound> workspace_per_batch_;
+    std::optional<Bound> packed_weight_;
 
     Demand demand_;
     Config config_;                         // the config of the walk

@@ -63,7 +63,9 @@ private:
     void read_parameters(const Entry& entry);
     void read_derived(const Entry& entry);
     LaunchDefinition launch(const YAML::Node& node, int line) const;
+    bool flag(const Entry& entry) const;
     int batch_axis(const Entry& entry) const;
+    void check_weights_only(const LaunchDefinition& launch, int line) const;
     ArgumentDefinition argument(const YAML::Node& node, int line) const;
     void read_defaults(const Entry& entry);
     void claim_name(const std::string& name, int line, const std::string& what);
@@ -224,14 +226,17 @@ void Reader::read_derived(const Entry& entry) {
         DerivedQuantity result{derived.key, formula(fields.at("value").value, fields.at("value").line, what), false};
         if (const auto text = fields.find("description"); text != fields.end()) (void)word(text->second);
         if (const auto constant = fields.find("constant"); constant != fields.end()) {
-            const std::string flag = word(constant->second);
-            if (flag != "true" && flag != "false") {
-                fail(constant->second.line, fmt::format("constant must be true or false, not {}", flag));
-            }
-            result.constant = flag == "true";
+            result.constant = flag(constant->second);
         }
         space_.derived.push_back(std::move(result));
     }
+}
+
+bool Reader::flag(const Entry& entry) const {
+    const std::string value = word(entry);
+    if (value == "true" || value == "1") return true;
+    if (value == "false" || value == "0") return false;
+    fail(entry.line, fmt::format("{} must be true or false, not {}", entry.key, value));
 }
 
 int Reader::batch_axis(const Entry& entry) const {
@@ -245,17 +250,22 @@ int Reader::batch_axis(const Entry& entry) const {
 
 ArgumentDefinition Reader::argument(const YAML::Node& node, int line) const {
     static const std::map<std::string, ArgumentKind> kinds = {
-        {"input", ArgumentKind::input},   {"weight", ArgumentKind::weight},       {"bias", ArgumentKind::bias},
-        {"output", ArgumentKind::output}, {"workspace", ArgumentKind::workspace}, {"batch", ArgumentKind::batch},
+        {"input", ArgumentKind::input},
+        {"weight", ArgumentKind::weight},
+        {"bias", ArgumentKind::bias},
+        {"output", ArgumentKind::output},
+        {"workspace", ArgumentKind::workspace},
+        {"batch", ArgumentKind::batch},
+        {"packed_weight", ArgumentKind::packed_weight},
     };
     ArgumentDefinition result;
     if (node.IsMap()) {
-        const auto fields = record(node, line, "an argument", {{}, {"workspace", "values"}});
-        if (fields.size() != 1) fail(line, "an argument holds either workspace or values");
+        const auto fields = record(node, line, "an argument", {{}, {"workspace", "packed_weight", "values"}});
+        if (fields.size() != 1) fail(line, "an argument holds one of workspace, packed_weight and values");
         const Entry& entry = fields.begin()->second;
-        if (entry.key == "workspace") {
-            result.kind = ArgumentKind::workspace;
-            result.offset = formula(entry.value, entry.line, "the workspace offset");
+        if (entry.key != "values") {
+            result.kind = kinds.at(entry.key);
+            result.offset = formula(entry.value, entry.line, "the offset");
         } else {
             result.kind = ArgumentKind::values;
             for (const YAML::Node& value : list(entry))
@@ -266,8 +276,9 @@ ArgumentDefinition Reader::argument(const YAML::Node& node, int line) const {
     }
     const auto kind = kinds.find(node.IsScalar() ? node.Scalar() : "");
     if (kind == kinds.end()) {
-        fail(line, fmt::format("unknown argument {}; known are input, weight, bias, output, workspace, batch, "
-                               "{{workspace: offset}} and {{values: [...]}}",
+        fail(line, fmt::format("unknown argument {}; known are input, weight, bias, output, workspace, "
+                               "packed_weight, batch, {{workspace: offset}}, {{packed_weight: offset}} and "
+                               "{{values: [...]}}",
                                node.IsScalar() ? node.Scalar() : "of another shape"));
     }
     result.kind = kind->second;
@@ -275,7 +286,8 @@ ArgumentDefinition Reader::argument(const YAML::Node& node, int line) const {
 }
 
 LaunchDefinition Reader::launch(const YAML::Node& node, int line) const {
-    const Keys keys{{"kernel", "grid", "batch_axis", "block", "arguments"}, {"shared_bytes", "alignment"}};
+    const Keys keys{{"kernel", "grid", "batch_axis", "block", "arguments"},
+                    {"batch_tile", "weights_only", "shared_bytes", "alignment"}};
     const auto fields = record(node, line, "launch", keys);
     LaunchDefinition result;
     result.kernel = word(fields.at("kernel"));
@@ -291,12 +303,29 @@ LaunchDefinition Reader::launch(const YAML::Node& node, int line) const {
         if (field == fields.end()) return Formula{std::to_string(value), line, {}};
         return formula(field->second.value, field->second.line, key);
     };
+    result.batch_tile = formula_or("batch_tile", 1);
+    if (result.batch_axis < 0 && fields.contains("batch_tile")) {
+        fail(fields.at("batch_tile").line, "batch_tile needs a batch_axis, but that is none");
+    }
     result.shared_bytes = formula_or("shared_bytes", 0);
     result.alignment = formula_or("alignment", k_default_alignment);
     for (const YAML::Node& item : list(fields.at("arguments"))) {
         result.arguments.push_back(argument(item, item.IsNull() ? fields.at("arguments").line : line_of(item)));
     }
+    if (const auto field = fields.find("weights_only"); field != fields.end())
+        result.weights_only = flag(field->second);
+    if (result.weights_only) check_weights_only(result, fields.at("weights_only").line);
     return result;
+}
+
+void Reader::check_weights_only(const LaunchDefinition& launch, int line) const {
+    if (launch.batch_axis >= 0) fail(line, "a weights_only launch needs batch_axis none");
+    for (const ArgumentDefinition& argument : launch.arguments) {
+        if (argument.kind != ArgumentKind::weight && argument.kind != ArgumentKind::packed_weight &&
+            argument.kind != ArgumentKind::values) {
+            fail(line, "a weights_only launch may take weight, packed_weight and values alone");
+        }
+    }
 }
 
 void Reader::read_defaults(const Entry& entry) {
@@ -312,7 +341,7 @@ void Reader::read_defaults(const Entry& entry) {
 SpaceDefinition Reader::read() {
     const Keys keys{{"family", "template", "description", "parameters"},
                     {"applies", "derived", "constraints", "launch", "launches", "workspace_bytes",
-                     "workspace_bytes_per_batch", "defaults", "error", "strict", "cost"}};
+                     "workspace_bytes_per_batch", "packed_weight_bytes", "defaults", "error", "strict", "cost"}};
     const YAML::Node root = load();
     const auto fields = record(root, line_of(root), "the search space", keys);
     const auto with = [&](const std::string& key, const auto& use) {
@@ -342,11 +371,13 @@ SpaceDefinition Reader::read() {
         }
         if (space_.launches.empty()) fail(entry.line, "launches is empty");
     });
-    space_.workspace_bytes = space_.workspace_bytes_per_batch = Formula{"0", line_of(root), {}};
-    with("workspace_bytes",
-         [&](const Entry& entry) { space_.workspace_bytes = formula(entry.value, entry.line, entry.key); });
-    with("workspace_bytes_per_batch",
-         [&](const Entry& entry) { space_.workspace_bytes_per_batch = formula(entry.value, entry.line, entry.key); });
+    const auto bytes = [&](const std::string& key, Formula& result) {
+        result = Formula{"0", line_of(root), {}};
+        with(key, [&](const Entry& entry) { result = formula(entry.value, entry.line, entry.key); });
+    };
+    bytes("workspace_bytes", space_.workspace_bytes);
+    bytes("workspace_bytes_per_batch", space_.workspace_bytes_per_batch);
+    bytes("packed_weight_bytes", space_.packed_weight_bytes);
     with("defaults", [&](const Entry& entry) { read_defaults(entry); });
     space_.error = space_.compile_seconds = Formula{"0", line_of(root), {}};
     space_.strict = {Formula{"1", line_of(root), {}}, {}};

@@ -63,6 +63,7 @@ private:
             check(formula, false);
         for (const Formula& formula : launch.block)
             check(formula, false);
+        check(launch.batch_tile, false);
         check(launch.shared_bytes, false);
         check(launch.alignment, false);
         for (const ArgumentDefinition& argument : launch.arguments) {
@@ -83,6 +84,7 @@ private:
             check_launch(launch);
         check(space_.workspace_bytes, false);
         check(space_.workspace_bytes_per_batch, false);
+        check(space_.packed_weight_bytes, false);
         check(space_.error, false);
         check(space_.strict.formula, false);
         check(space_.compile_seconds, false);

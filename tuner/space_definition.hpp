@@ -33,7 +33,7 @@ struct DerivedQuantity {
 
 struct ArgumentDefinition {
     ArgumentKind kind = ArgumentKind::input;
-    std::optional<Formula> offset;  ///< workspace only
+    std::optional<Formula> offset;  ///< workspace and packed_weight only
     std::vector<Formula> values;    ///< values only
 };
 
@@ -42,6 +42,8 @@ struct LaunchDefinition {
     std::array<Formula, 3> grid;
     std::array<Formula, 3> block;
     int batch_axis = -1;
+    Formula batch_tile;
+    bool weights_only = false;
     Formula shared_bytes;
     Formula alignment;
     std::vector<ArgumentDefinition> arguments;
@@ -66,6 +68,7 @@ struct SpaceDefinition {
     std::vector<LaunchDefinition> launches;
     Formula workspace_bytes;
     Formula workspace_bytes_per_batch;
+    Formula packed_weight_bytes;
     std::vector<DefaultConfig> defaults;
     Formula error;            ///< largest relative error that a config is expected to have
     Rule strict;              ///< 1: plain fp32 arithmetic (or better) alone

@@ -76,9 +76,14 @@ std::string TestTensors::take_changes() {
     return names;
 }
 
-CallTensors TestTensors::call(const GuardedBuffer& output, const GuardedBuffer& workspace) const {
-    return {tensors_[0].buffer.address(), tensors_[1].buffer.address(),
-            problem_.bias ? tensors_[2].buffer.address() : 0, output.address(), workspace.address()};
+CallTensors TestTensors::call(const GuardedBuffer& output, const GuardedBuffer& workspace,
+                              const GuardedBuffer& packed_weight) const {
+    return {tensors_[0].buffer.address(),
+            tensors_[1].buffer.address(),
+            problem_.bias ? tensors_[2].buffer.address() : 0,
+            output.address(),
+            workspace.address(),
+            packed_weight.address()};
 }
 
 }  // namespace tconv

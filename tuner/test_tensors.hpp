@@ -32,7 +32,8 @@ public:
     [[nodiscard]] GuardedBuffer& weight() { return tensors_[1].buffer; }
     [[nodiscard]] GuardedBuffer& bias() { return tensors_[2].buffer; }
     /// The arguments of a call; a bias that the problem lacks is 0.
-    [[nodiscard]] CallTensors call(const GuardedBuffer& output, const GuardedBuffer& workspace) const;
+    [[nodiscard]] CallTensors call(const GuardedBuffer& output, const GuardedBuffer& workspace,
+                                   const GuardedBuffer& packed_weight) const;
 
 private:
     struct Tensor {

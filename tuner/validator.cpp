@@ -46,7 +46,8 @@ struct Validator::DataSet {
     std::unique_ptr<GuardedBuffer> reference, scale;
 };
 
-/// The first distribution's inputs for another batch, with an output and a workspace, all aligned as little as asked.
+/// The first distribution's inputs for another batch, with an output, a workspace and packed weights, all aligned as
+/// little as asked.
 struct Validator::Twin {
     Twin(Device& device, SupportKernels& support, const Problem& problem, std::uint64_t seed, std::int64_t batch,
          std::int64_t aligned_to)
@@ -60,6 +61,7 @@ struct Validator::Twin {
     TestTensors tensors;
     GuardedBuffer output;
     std::unique_ptr<GuardedBuffer> workspace;
+    std::unique_ptr<GuardedBuffer> packed_weight;
 };
 
 Validator::Validator(Device& device, SupportKernels& support, const Problem& problem, std::uint64_t seed)
@@ -75,6 +77,7 @@ Validator::Validator(Device& device, SupportKernels& support, const Problem& pro
     output_ =
         std::make_unique<GuardedBuffer>(device, bytes_for(output_elements(problem), size_in_bytes(problem.dtype)));
     workspace_ = std::make_unique<GuardedBuffer>(device, 0);
+    packed_weight_ = std::make_unique<GuardedBuffer>(device, 0);
     make_tensors(*sets_.front());
 }
 
@@ -89,7 +92,7 @@ void Validator::make_reference(DataSet& set) {
     const std::int64_t outputs = output_elements(problem_);
     set.reference = std::make_unique<GuardedBuffer>(device_, bytes_for(outputs, 8));
     set.scale = std::make_unique<GuardedBuffer>(device_, bytes_for(outputs, 4));
-    const CallTensors call = set.tensors->call(*output_, *workspace_);
+    const CallTensors call = set.tensors->call(*output_, *workspace_, *packed_weight_);
     support_.scaled_reference(problem_, call.input, call.weight, call.bias, set.reference->address(),
                               set.scale->address());
     device_.synchronize();
@@ -106,22 +109,26 @@ Validator::DataSet& Validator::prepared(std::size_t index) {
     return set;
 }
 
-CallTensors Validator::timing_tensors(std::int64_t workspace_bytes) {
-    ensure_workspace(workspace_bytes);
+CallTensors Validator::timing_tensors(std::int64_t workspace_bytes, std::int64_t packed_weight_bytes) {
+    ensure_workspace(workspace_bytes, packed_weight_bytes);
     DataSet& set = *sets_.front();
     if (!set.tensors) make_tensors(set);
-    return set.tensors->call(*output_, *workspace_);
+    return set.tensors->call(*output_, *workspace_, *packed_weight_);
 }
 
-void Validator::ensure_workspace(std::int64_t bytes) {
-    // Exact size, so that a plan that asks for too little is caught by the guards.
-    if (workspace_->bytes() == static_cast<std::size_t>(bytes)) return;
-    workspace_.reset();
-    workspace_ = std::make_unique<GuardedBuffer>(device_, static_cast<std::size_t>(bytes));
+void Validator::ensure_workspace(std::int64_t bytes, std::int64_t packed_weight_bytes) {
+    // Exact sizes, so that a plan that asks for too little is caught by the guards.
+    const auto ensure = [&](std::unique_ptr<GuardedBuffer>& buffer, std::int64_t size) {
+        if (buffer->bytes() == static_cast<std::size_t>(size)) return;
+        buffer.reset();
+        buffer = std::make_unique<GuardedBuffer>(device_, static_cast<std::size_t>(size));
+    };
+    ensure(workspace_, bytes);
+    ensure(packed_weight_, packed_weight_bytes);
 }
 
 Validator::Run Validator::ordinary_run(const Runnable& runnable, DataSet& set, GuardedBuffer& output) {
-    return {runnable.launch, *set.tensors, output, *workspace_, {}};
+    return {runnable.launch, *set.tensors, output, *workspace_, *packed_weight_, {}};
 }
 
 Validator::Run Validator::twin_run(const Runnable& runnable, std::int64_t alignment) {
@@ -136,17 +143,26 @@ Validator::Run Validator::twin_run(const Runnable& runnable, std::int64_t alignm
         twin_->output.place(alignment);
         twin_->alignment = alignment;
     }
-    twin_->workspace.reset();
-    twin_->workspace = std::make_unique<GuardedBuffer>(device_, static_cast<std::size_t>(workspace_bytes));
-    twin_->workspace->place(std::max(alignment, runnable.workspace_alignment));
-    return {runnable.other_batch ? runnable.other_batch->launch : runnable.launch, twin_->tensors, twin_->output,
-            *twin_->workspace, fmt::format(" (batch {}, tensors aligned to {} bytes)", batch, alignment)};
+    const auto make = [&](std::unique_ptr<GuardedBuffer>& buffer, std::int64_t size) {
+        buffer.reset();
+        buffer = std::make_unique<GuardedBuffer>(device_, static_cast<std::size_t>(size));
+        buffer->place(std::max(alignment, runnable.workspace_alignment));
+    };
+    make(twin_->workspace, workspace_bytes);
+    make(twin_->packed_weight, runnable.packed_weight_bytes);
+    return {runnable.other_batch ? runnable.other_batch->launch : runnable.launch,
+            twin_->tensors,
+            twin_->output,
+            *twin_->workspace,
+            *twin_->packed_weight,
+            fmt::format(" (batch {}, tensors aligned to {} bytes)", batch, alignment)};
 }
 
 void Validator::validate(const Runnable& runnable, double tolerance, Outcome& outcome, double slow_milliseconds) {
     outcome.error = {};
-    ensure_workspace(runnable.workspace_bytes);
-    if (!check_first(runnable, tolerance, outcome, slow_milliseconds) || !check_twin(runnable, tolerance, outcome))
+    ensure_workspace(runnable.workspace_bytes, runnable.packed_weight_bytes);
+    if (!check_first(runnable, tolerance, outcome, slow_milliseconds) || !check_twin(runnable, tolerance, outcome) ||
+        !check_packed(runnable, outcome))
         return;
     for (std::size_t index = 1; index < sets_.size(); ++index) {
         if (!check_distribution(index, runnable, tolerance, outcome)) return;
@@ -201,6 +217,38 @@ bool Validator::check_twin(const Runnable& runnable, double tolerance, Outcome& 
     return run.tensors.batch() <= problem_.batch || check(problem_.batch, entry_elements(problem_));
 }
 
+// Packed once, used twice.
+bool Validator::check_packed(const Runnable& runnable, Outcome& outcome) {
+    if (!runnable.pack) return true;
+    Run run = twin_run(runnable, runnable.alignment);
+    run.circumstances += " and weights packed before";
+    const Run packing{runnable.pack, run.tensors, run.output, run.workspace, run.packed_weight, run.circumstances};
+    if (!run_checked(packing, outcome)) return false;
+    const auto digest = [&] {
+        return support_.digests(
+            DataType::f16, {{run.packed_weight.address(), static_cast<std::int64_t>(run.packed_weight.bytes() / 2)}});
+    };
+    const auto packed = digest();
+    const auto& launch = runnable.other_batch ? runnable.other_batch->launch_packed : runnable.launch_packed;
+    const Run call{launch, run.tensors, run.output, run.workspace, run.packed_weight, run.circumstances, true};
+    for (int time = 0; time < 2; ++time) {
+        if (!run_checked(call, outcome)) return false;
+        if (digest() != packed) {
+            fail(outcome, OutcomeKind::out_of_bounds,
+                 fmt::format("the packed weights were written by a launch that is not weights_only{}",
+                             run.circumstances));
+            return false;
+        }
+        if (const std::uint64_t found = differences(run.output); found > 0) {
+            fail(outcome, OutcomeKind::wrong_result,
+                 fmt::format("{} outputs are others than where the call packs the weights itself{}", found,
+                             run.circumstances));
+            return false;
+        }
+    }
+    return true;
+}
+
 // The second launch gave other bits than the first: because it was a second one, for its batch, or for its alignment?
 void Validator::explain_difference(const Runnable& runnable, Outcome& outcome) {
     DataSet& set = *sets_.front();
@@ -244,9 +292,10 @@ std::optional<double> Validator::run_once(const Run& run, Outcome& outcome) {
     const auto poison = [&] {
         run.output.poison();
         run.workspace.poison();
+        if (!run.keeps_packed) run.packed_weight.poison();
     };
     try {
-        const CallTensors tensors = run.tensors.call(run.output, run.workspace);
+        const CallTensors tensors = run.tensors.call(run.output, run.workspace, run.packed_weight);
         const double milliseconds = device_.time(1, poison, [&] { run.launch(tensors); }).front();
         device_.synchronize();
         return milliseconds;
@@ -264,15 +313,18 @@ void Validator::forget_damage(const Run& run) noexcept {
         run.tensors.restore();
         run.output.restore_zones();
         run.workspace.restore_zones();
+        run.packed_weight.restore_zones();
     } catch (const std::exception&) {
         // The device is lost; whoever uses it next finds out.
     }
 }
 
 bool Validator::check_memory(const Run& run, Outcome& outcome) {
-    constexpr std::array<const char*, 5> names{"input", "weight", "bias", "output", "workspace"};
-    const std::vector<std::uint64_t> damages = damage_around(
-        {&run.tensors.input(), &run.tensors.weight(), &run.tensors.bias(), &run.output, &run.workspace}, support_);
+    constexpr std::array<const char*, 6> names{"input", "weight", "bias", "output", "workspace", "packed weights"};
+    const std::vector<std::uint64_t> damages =
+        damage_around({&run.tensors.input(), &run.tensors.weight(), &run.tensors.bias(), &run.output, &run.workspace,
+                       &run.packed_weight},
+                      support_);
     for (std::size_t i = 0; i < names.size(); ++i) {
         if (damages[i] == 0) continue;
         fail(outcome, OutcomeKind::out_of_bounds,

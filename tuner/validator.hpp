@@ -28,9 +28,12 @@ namespace tconv {
 /// 4. magnitudes over many octaves whose sums cancel;
 /// 5. uniform inputs.
 ///
-/// Before each, output and workspace are filled with NaN; after each, the guard zones round every buffer and the inputs
-/// themselves must be untouched. Only where the second launch differs are there more, to tell why. Whatever a candidate
-/// damages is restored before the next one.
+/// A kernel that can keep packed weights is launched three times more behind the second one: they are packed once, and
+/// two calls with them must repeat the first bit for bit and leave them as they are.
+///
+/// Before each, output, workspace and packed weights are filled with NaN; after each, the guard zones round every
+/// buffer and the inputs themselves must be untouched. Only where the second launch differs are there more, to tell
+/// why. Whatever a candidate damages is restored before the next one.
 class Validator {
 public:
     /// Makes the inputs; the references follow with the first validation of their distribution.
@@ -44,9 +47,9 @@ public:
     /// run; `outcome.timing` then holds that one sample.
     void validate(const Runnable& runnable, double tolerance, Outcome& outcome, double slow_milliseconds = 0);
 
-    /// Tensors for timing: the first distribution's inputs, the output, a workspace of this size. They hold until the
-    /// next call of this object.
-    [[nodiscard]] CallTensors timing_tensors(std::int64_t workspace_bytes);
+    /// Tensors for timing: the first distribution's inputs, the output, a workspace and packed weights of these sizes.
+    /// They hold until the next call of this object.
+    [[nodiscard]] CallTensors timing_tensors(std::int64_t workspace_bytes, std::int64_t packed_weight_bytes = 0);
 
     [[nodiscard]] const Problem& problem() const { return problem_; }
 
@@ -60,7 +63,9 @@ private:
         TestTensors& tensors;
         GuardedBuffer& output;
         GuardedBuffer& workspace;
+        GuardedBuffer& packed_weight;
         std::string circumstances;
+        bool keeps_packed = false;  ///< the packed weights are filled already
     };
     /// Some elements of an output, from the first of a batch entry on, and those of the reference that they must equal.
     struct Part {
@@ -72,7 +77,7 @@ private:
     void make_tensors(DataSet& set);
     void make_reference(DataSet& set);
     [[nodiscard]] DataSet& prepared(std::size_t index);
-    void ensure_workspace(std::int64_t bytes);
+    void ensure_workspace(std::int64_t bytes, std::int64_t packed_weight_bytes);
     [[nodiscard]] Run ordinary_run(const Runnable& runnable, DataSet& set, GuardedBuffer& output);
     [[nodiscard]] Run twin_run(const Runnable& runnable, std::int64_t alignment);
 
@@ -84,6 +89,7 @@ private:
     [[nodiscard]] bool check_first(const Runnable& runnable, double tolerance, Outcome& outcome,
                                    double slow_milliseconds);
     [[nodiscard]] bool check_twin(const Runnable& runnable, double tolerance, Outcome& outcome);
+    [[nodiscard]] bool check_packed(const Runnable& runnable, Outcome& outcome);
     [[nodiscard]] bool check_distribution(std::size_t index, const Runnable& runnable, double tolerance,
                                           Outcome& outcome);
     void explain_difference(const Runnable& runnable, Outcome& outcome);
@@ -100,6 +106,7 @@ private:
     std::size_t kept_;  ///< that many distributions stay on the device; the others come and go
     std::unique_ptr<GuardedBuffer> output_;
     std::unique_ptr<GuardedBuffer> workspace_;
+    std::unique_ptr<GuardedBuffer> packed_weight_;
     std::unique_ptr<Twin> twin_;
 };
 

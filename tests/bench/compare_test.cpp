@@ -53,6 +53,19 @@ TEST_CASE("swapping two runs swaps slower and faster") {
     CHECK(back.faster.size() == 1);
 }
 
+TEST_CASE("times with weights packed before are not compared with others") {
+    const BenchRun before = bench_run({bench_result("a", {1, 1, 1}, {3, 3, 3})});
+    BenchRun after = bench_run({bench_result("a", {2, 2, 2}, {4, 4, 4})});
+    after.weights_prepared = true;
+    const RunComparison comparison = compare_runs(before, after);
+    REQUIRE(comparison.slower.size() == 1);
+    CHECK(comparison.slower[0].peer);
+    CHECK(comparison.unchanged == 0);
+    REQUIRE(comparison.warnings.size() == 1);
+    CHECK(comparison.warnings[0].find("packed before") != std::string::npos);
+    CHECK(compare_runs(after, after).unchanged == 2);
+}
+
 TEST_CASE("layers that only one run has, and other surroundings, are named") {
     BenchRun before = bench_run({bench_result("a", {1}, {}), bench_result("b", {1}, {})});
     BenchRun after = bench_run({bench_result("b", {1}, {}), bench_result("c", {1}, {})});

@@ -60,6 +60,19 @@ TEST_CASE("a run written as JSON and read again is the same run") {
     CHECK(read.warnings == full_run().warnings);
 }
 
+TEST_CASE("a run says when its weights were packed; an older one packed them in each call") {
+    BenchRun run = bench_run({});
+    run.weights_prepared = true;
+    const std::string text = to_json(run);
+    CHECK(parse_run(text, "test").weights_prepared);
+    std::string other = text;
+    other.replace(other.find("\"prepared\""), 10, "\"sometimes\"");
+    CHECK_THROWS_WITH(parse_run(other, "test"), contains("weights (sometimes)"));
+    std::string older = text;
+    older.erase(older.find("\"weights\""), std::string("\"weights\": \"prepared\",").size());
+    CHECK_FALSE(parse_run(older, "test").weights_prepared);
+}
+
 TEST_CASE("a run without a peer keeps the reason") {
     BenchRun run = bench_run({});
     run.peer_version.clear();

@@ -9,6 +9,7 @@
 #include "tests/catch.hpp"
 #include "tests/support/contains.hpp"
 #include "tests/support/emulated.hpp"
+#include "tests/support/packing_winner.hpp"
 #include "tests/support/scratch_folder.hpp"
 #include "tuner/local_evaluator.hpp"
 #include "tuner/session.hpp"
@@ -19,9 +20,10 @@ namespace {
 
 /// A session on the emulator, without a peer, with a database of its own.
 struct Emulation {
-    explicit Emulation(double tune_seconds = 0) : source{laboratory, &database, spaces, 1, tune_seconds} {}
+    explicit Emulation(double tune_seconds = 0) : source{laboratory, &database, spaces, 1, tune_seconds, false} {}
 
-    BenchResult measure(const Problem& problem, Mode mode = Mode::fp32) {
+    BenchResult measure(const Problem& problem, Mode mode = Mode::fp32, bool weights_prepared = false) {
+        source.weights_prepared = weights_prepared;
         BenchSession session(source, {nullptr, "no peer here"}, nullptr);
         return session.measure({"layer", "group", problem, mode}, [](const std::string&) {}, {});
     }
@@ -54,6 +56,29 @@ TEST_CASE("a tuned problem is measured with its winner") {
     CHECK(result.limit_milliseconds > 0);
     CHECK(!result.peer);
     CHECK(result.peer_reason == "no peer here");
+}
+
+TEST_CASE("a winner that packs its weights is measured with and without the packing") {
+    Emulation emulation;
+    const test::PackingSources sources;
+    emulation.database.record(emulation.emulated.device->info(), test::PackingSources::winner(test::bench_problem()),
+                              "");
+    for (const bool prepared : {false, true}) {
+        const BenchResult result = emulation.measure(test::bench_problem(), Mode::fp32, prepared);
+        INFO(result.ours_reason);
+        REQUIRE(result.ours.has_value());
+        CHECK(result.ours->rung == "exact");
+        CHECK(result.ours->workspace_bytes == 20 + 2 * 4 + 4 * weight_elements(test::bench_problem()));
+        CHECK(result.ours->timing.median > 0);
+    }
+}
+
+TEST_CASE("a winner without packed weights is measured in the same way with prepared weights") {
+    Emulation emulation;
+    const BenchResult result = emulation.measure(test::bench_problem(), Mode::fp32, true);
+    REQUIRE(result.ours.has_value());
+    CHECK(result.ours->rung == "reference");
+    CHECK(result.ours->timing.median > 0);
 }
 
 TEST_CASE("a problem without a winner is tuned first, where a family takes it") {

@@ -1,6 +1,8 @@
 #include "core/launch_plan.hpp"
 
 #include <functional>
+#include <limits>
+#include <utility>
 
 #include "core/error.hpp"
 #include "tests/catch.hpp"
@@ -15,7 +17,8 @@ LaunchPlan sample_plan() {
     pack.grid = {7, 1, 1};
     pack.block = {64, 1, 1};
     pack.batch_axis = -1;
-    pack.arguments = {{ArgumentKind::weight, 0, {}}, {ArgumentKind::workspace, 128, {}}};
+    pack.weights_only = true;
+    pack.arguments = {{ArgumentKind::weight, 0, {}}, {ArgumentKind::packed_weight, 128, {}}};
     Launch main;
     main.kernel = "main";
     main.grid = {10, 3, 2};
@@ -23,6 +26,8 @@ LaunchPlan sample_plan() {
     main.shared_bytes = 1024;
     main.arguments = {{ArgumentKind::input, 0, {}},
                       {ArgumentKind::bias, 0, {}},
+                      {ArgumentKind::packed_weight, 0, {}},
+                      {ArgumentKind::workspace, 128, {}},
                       {ArgumentKind::output, 0, {}},
                       {ArgumentKind::batch, 0, {}},
                       {ArgumentKind::values, 0, {1, -2, std::int64_t{1} << 40}}};
@@ -32,6 +37,7 @@ LaunchPlan sample_plan() {
     plan.launches = {pack, main};
     plan.workspace_bytes = 256;
     plan.workspace_bytes_per_batch = 64;
+    plan.packed_weight_bytes = 200;
     plan.alignment = 8;
     return plan;
 }
@@ -63,6 +69,17 @@ TEST_CASE("a plan stored without an alignment asks for that of the widest access
     CHECK(launch_plan_from_json(older).alignment == 16);
 }
 
+TEST_CASE("a plan stored without batch tiles covers one batch entry at a time") {
+    LaunchPlan tiled = sample_plan();
+    tiled.launches[1].batch_tile = 4;
+    CHECK(launch_plan_from_json(to_json(tiled)) == tiled);
+    std::string older = to_json(tiled);
+    const std::string entry = "\"batch_tile\":4,";
+    REQUIRE(older.find(entry) != std::string::npos);
+    older.erase(older.find(entry), entry.size());
+    CHECK(launch_plan_from_json(older) == sample_plan());
+}
+
 TEST_CASE("malformed plans are refused") {
     const std::string good = to_json(sample_plan());
     CHECK_THROWS_AS(launch_plan_from_json(""), Error);
@@ -91,16 +108,27 @@ TEST_CASE("a plan is checked before it is launched") {
                3)
                .empty());
     CHECK(!refusal([](LaunchPlan& p) { p.launches[1].batch_axis = 3; }).empty());
+    for (const std::int64_t tile : {-1, 0, 65537})
+        CHECK(!refusal([&](LaunchPlan& p) { p.launches[1].batch_tile = tile; }).empty());
+    CHECK(refusal([](LaunchPlan& p) { p.launches[1].batch_tile = 65536; }).empty());
+    CHECK(!refusal([](LaunchPlan& p) { p.launches[0].batch_tile = 2; }).empty());  // its grid knows no batch
+    const auto tall = [](LaunchPlan& p) {
+        p.launches[1].batch_axis = 1;
+        p.launches[1].grid[1] = 30000;
+        p.launches[1].batch_tile = 2;
+    };
+    CHECK(refusal(tall, 4).empty());
+    CHECK(!refusal(tall, 5).empty());
     CHECK(!refusal([](LaunchPlan& p) { p.launches[1].block = {1024, 2, 1}; }).empty());
     CHECK(!refusal([](LaunchPlan& p) { p.launches[1].block[2] = 65; }).empty());
     CHECK(!refusal([](LaunchPlan& p) { p.launches[1].shared_bytes = 49153; }).empty());
     CHECK(!refusal([](LaunchPlan& p) { p.launches[1].shared_bytes = -1; }).empty());
     CHECK(!refusal([](LaunchPlan& p) { p.workspace_bytes = std::int64_t{1} << 31; }).empty());
     CHECK(!refusal([](LaunchPlan& p) { p.workspace_bytes_per_batch = std::int64_t{1} << 62; }, 100).empty());
-    CHECK(!refusal([](LaunchPlan& p) { p.launches[0].arguments[1].offset = 384; }).empty());
-    CHECK(refusal([](LaunchPlan& p) { p.launches[0].arguments[1].offset = 383; }).empty());
-    CHECK(!refusal([](LaunchPlan& p) { p.launches[1].arguments[2].kind = ArgumentKind::input; }).empty());
-    CHECK(!refusal([](LaunchPlan& p) { p.launches[1].arguments[4].values.assign(257, 0); }).empty());
+    CHECK(!refusal([](LaunchPlan& p) { p.launches[1].arguments[3].offset = 384; }).empty());
+    CHECK(refusal([](LaunchPlan& p) { p.launches[1].arguments[3].offset = 383; }).empty());
+    CHECK(!refusal([](LaunchPlan& p) { p.launches[1].arguments[4].kind = ArgumentKind::input; }).empty());
+    CHECK(!refusal([](LaunchPlan& p) { p.launches[1].arguments[6].values.assign(257, 0); }).empty());
     CHECK(!refusal([](LaunchPlan& p) { p.launches[1].arguments.clear(); }).empty());
     for (const std::int64_t alignment : {-16, 0, 1, 2, 12, 512})
         CHECK(!refusal([&](LaunchPlan& p) { p.alignment = alignment; }).empty());
@@ -115,6 +143,38 @@ TEST_CASE("the grid and the workspace grow with the batch of the call") {
     CHECK(workspace_for(plan, 5) == 256 + 5 * 64);
 }
 
+TEST_CASE("packed weights are made by launches that depend on the weight alone, before their use") {
+    CHECK(!refusal([](LaunchPlan& p) { p.launches[0].arguments[1].offset = 200; }).empty());
+    CHECK(refusal([](LaunchPlan& p) { p.launches[0].arguments[1].offset = 199; }).empty());
+    CHECK(!refusal([](LaunchPlan& p) { p.launches[1].arguments[2].offset = -1; }).empty());
+    CHECK(!refusal([](LaunchPlan& p) { p.packed_weight_bytes = -1; }).empty());
+    CHECK(!refusal([](LaunchPlan& p) { p.packed_weight_bytes = std::int64_t{1} << 30; }).empty());  // and a workspace
+    CHECK(!refusal([](LaunchPlan& p) { p.packed_weight_bytes = std::numeric_limits<std::int64_t>::max(); }).empty());
+    for (const ArgumentKind kind :
+         {ArgumentKind::input, ArgumentKind::bias, ArgumentKind::output, ArgumentKind::workspace, ArgumentKind::batch})
+        CHECK(!refusal([&](LaunchPlan& p) { p.launches[0].arguments.push_back({kind, 0, {}}); }).empty());
+    CHECK(refusal([](LaunchPlan& p) { p.launches[0].arguments.push_back({ArgumentKind::values, 0, {1}}); }).empty());
+    CHECK(!refusal([](LaunchPlan& p) { p.launches[0].batch_axis = 0; }).empty());
+    CHECK(!refusal([](LaunchPlan& p) { p.launches[0].arguments.pop_back(); }).empty());
+    CHECK(!refusal([](LaunchPlan& p) { p.launches[0].weights_only = false; }).empty());
+    CHECK(!refusal([](LaunchPlan& p) { std::swap(p.launches[0], p.launches[1]); }).empty());
+    CHECK(!refusal([](LaunchPlan& p) { p.launches.push_back(p.launches[0]); }).empty());
+    CHECK(refusal([](LaunchPlan& p) { p.launches.insert(p.launches.begin(), p.launches[0]); }).empty());
+}
+
+TEST_CASE("a grid holds a block for each tile of batch entries, the ragged one too") {
+    Launch launch = sample_plan().launches[1];
+    for (const std::int64_t tile : {1, 2, 3, 8}) {
+        launch.batch_tile = tile;
+        for (std::int64_t batch = 1; batch < 20; ++batch) {
+            const std::int64_t tiles = grid_for(launch, batch)[0] / 10;
+            CHECK(grid_for(launch, batch)[0] % 10 == 0);
+            CHECK(tiles * tile >= batch);
+            CHECK((tiles - 1) * tile < batch);
+        }
+    }
+}
+
 TEST_CASE("a plan serves the batches that its grids can hold") {
     LaunchPlan plan = sample_plan();
     CHECK(serves_batch(plan, 214748364));
@@ -122,6 +182,9 @@ TEST_CASE("a plan serves the batches that its grids can hold") {
     plan.launches[1].batch_axis = 1;
     CHECK(serves_batch(plan, 21845));
     CHECK_FALSE(serves_batch(plan, 21846));
+    plan.launches[1].batch_tile = 4;
+    CHECK(serves_batch(plan, 4 * 21845));
+    CHECK_FALSE(serves_batch(plan, 4 * 21845 + 1));
     plan.launches[1].batch_axis = -1;
     CHECK(serves_batch(plan, std::int64_t{1} << 40));
 }

@@ -19,6 +19,7 @@
 #include "tests/runtime/scatter.hpp"
 #include "tests/runtime/stored_winner.hpp"
 #include "tests/support/contains.hpp"
+#include "tests/support/packing_winner.hpp"
 
 namespace {
 
@@ -339,6 +340,78 @@ TEST_CASE("tensors less aligned than the winner asks for go to the reference ker
     CHECK(outputs_at(0, 2, 0, 0) == expected);
     CHECK(outputs_at(0, 0, 4, 0) == expected);
     CHECK(outputs_at(0, 0, 0, 7) == expected);
+}
+
+TEST_CASE("a call packs its weights into its workspace, or uses those prepared before") {
+    const Fixture fixture;
+    const test::PackingSources sources;
+    fixture.store(test::PackingSources::winner(small_problem()));
+    const Runtime runtime = fixture.open();
+    const Kernel kernel = runtime.fetch(small_problem());
+    REQUIRE(kernel.warnings() == "");
+    REQUIRE(kernel.rung() == Rung::exact);
+    const std::int64_t packed_bytes = 4 * weight_elements(small_problem());
+    CHECK(kernel.packed_weight_bytes() == packed_bytes);
+    CHECK(kernel.workspace_bytes_prepared() == 28);
+    CHECK(kernel.workspace_bytes() == 32 + packed_bytes);  // 28 bytes rounded to the alignment of 16
+    check_values(kernel);
+
+    HostTensors host = random_tensors(small_problem(), 1);
+    const std::vector<float> expected = scatter(small_problem(), host);
+    AlignedFloats space(7), packed(host.weight.size());
+    const PreparedWeights prepared = kernel.prepare(host.weight.data(), packed.data());
+    // Other values by now: nothing reads them again.
+    std::vector<float> others(host.weight.size(), -1);
+    const Tensors tensors{host.input.data(), others.data(), host.bias.data(), host.output.data(), space.data()};
+    for (int call = 0; call < 2; ++call) {
+        std::fill(host.output.begin(), host.output.end(), -7.0F);
+        kernel.launch(tensors, prepared);
+        CHECK(host.output == expected);
+    }
+    std::fill(host.output.begin(), host.output.end(), -7.0F);
+    runtime.fetch(small_problem()).launch(tensors, prepared);  // the same kernel, fetched again
+    CHECK(host.output == expected);
+    CHECK_THROWS_WITH(kernel.launch(tensors, PreparedWeights()), contains("another kernel"));
+    const Kernel reference = runtime.fetch(small_problem(), 1e-9);
+    REQUIRE(reference.rung() == Rung::reference);
+    CHECK_THROWS_WITH(reference.launch(tensors, prepared), contains("another kernel"));
+    CHECK_THROWS_WITH(kernel.prepare(nullptr, packed.data()), contains("weight is null"));
+    CHECK_THROWS_WITH(kernel.prepare(host.weight.data(), nullptr), contains("packed weights is null"));
+    CHECK_THROWS_WITH(kernel.prepare(host.weight.data(), packed.data() + 1), contains("multiple of 16"));
+}
+
+TEST_CASE("a kernel without packed weights takes prepared ones all the same") {
+    const Fixture fixture;
+    fixture.make_database();
+    const Runtime runtime = fixture.open();
+    const Kernel kernel = runtime.fetch(small_problem());
+    CHECK(kernel.packed_weight_bytes() == 0);
+    HostTensors host = random_tensors(small_problem(), 1);
+    const std::vector<float> expected = scatter(small_problem(), host);
+    const PreparedWeights prepared = kernel.prepare(host.weight.data(), nullptr);
+    kernel.launch({host.input.data(), host.weight.data(), host.bias.data(), host.output.data(), nullptr}, prepared);
+    CHECK(host.output == expected);
+    const Kernel nothing = runtime.fetch(small_problem(0));
+    CHECK_NOTHROW(nothing.launch({}, nothing.prepare(nullptr, nullptr)));
+}
+
+TEST_CASE("less aligned tensors go to the reference kernel with prepared weights too") {
+    const Fixture fixture;
+    const test::PackingSources sources;
+    Trial trial = test::PackingSources::winner(small_problem());
+    trial.outcome.plan.alignment = 32;
+    fixture.store(trial);
+    const Kernel kernel = fixture.open().fetch(small_problem());
+    REQUIRE(kernel.rung() == Rung::exact);
+    HostTensors host = random_tensors(small_problem(), 1);
+    const std::vector<float> expected = scatter(small_problem(), host);
+    AlignedFloats weight(host.weight.begin(), host.weight.end()), input(host.input.size() + 1), packed(weight.size()),
+        space(8);
+    std::copy(host.input.begin(), host.input.end(), input.begin() + 1);
+    const PreparedWeights prepared = kernel.prepare(weight.data(), packed.data());
+    kernel.launch({input.data() + 1, weight.data(), host.bias.data(), host.output.data(), space.data()}, prepared);
+    CHECK(host.output == expected);
+    CHECK_THROWS_WITH(kernel.prepare(input.data() + 1, packed.data()), contains("weight") && contains("32"));
 }
 
 TEST_CASE("addresses that no kernel can use are refused by name") {

@@ -102,6 +102,7 @@ TEST_CASE("bad arguments end with code 2 and one line") {
         {{"bench", "--input", "1x2x5", "--weight", "2x3x3", "--layouts", "nchw,x"}, "layout (x)"},
         {{"bench", "--input", "1x2x5", "--weight", "2x3x3", "--tune-time", "soon"}, "--tune-time (soon)"},
         {{"bench", "--input", "1x2x5", "--weight", "2x3x3", "--cudnn-workspace", "-1"}, "--cudnn-workspace (-1)"},
+        {{"bench", "--input", "1x2x5", "--weight", "2x3x3", "--weights", "some"}, "--weights (some)"},
         {tune({"--run-limit", "0"}), "--run-limit (0)"},
         {tune({"--compile-limit", "never"}), "--compile-limit (never)"},
         {tune({"--memory-limit", "1"}), "--memory-limit (1)"},

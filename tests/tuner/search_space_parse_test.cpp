@@ -77,8 +77,8 @@ TEST_CASE("a right file is taken") {
 TEST_CASE("keys are checked with their lines") {
     CHECK(after(2, "tepmlate: x.cu") ==
           "a.yaml:3: unknown key tepmlate in the search space; known are family, template, description, parameters, "
-          "applies, derived, constraints, launch, launches, workspace_bytes, workspace_bytes_per_batch, defaults, "
-          "error, strict, cost");
+          "applies, derived, constraints, launch, launches, workspace_bytes, workspace_bytes_per_batch, "
+          "packed_weight_bytes, defaults, error, strict, cost");
     CHECK(after(20, "template: other.cu") == "a.yaml:21: duplicate key template in the search space");
     CHECK(after(7, "  tile: {values: [1]}") == "a.yaml:8: duplicate key tile in parameters");
     CHECK(after(17, "  kernel: tconv_other") == "a.yaml:18: duplicate key kernel in launch");
@@ -140,10 +140,10 @@ TEST_CASE("expressions are checked with their lines") {
 
 TEST_CASE("launches are checked with their lines") {
     CHECK(replaced(20, "  arguments: [input, wieght]") ==
-          "a.yaml:20: unknown argument wieght; known are input, weight, bias, output, workspace, batch, "
-          "{workspace: offset} and {values: [...]}");
+          "a.yaml:20: unknown argument wieght; known are input, weight, bias, output, workspace, "
+          "packed_weight, batch, {workspace: offset}, {packed_weight: offset} and {values: [...]}");
     CHECK(replaced(20, "  arguments: [{workspace: \"0\", values: [\"1\"]}]") ==
-          "a.yaml:20: an argument holds either workspace or values");
+          "a.yaml:20: an argument holds one of workspace, packed_weight and values");
     CHECK(replaced(20, "  arguments: [{values: []}]") == "a.yaml:20: the argument values is an empty list");
     CHECK(replaced(16, "  grid: [\"1\", \"1\"]") == "a.yaml:16: grid must be a list of 3 expressions (x, y, z), not 2");
     CHECK(after(19, "  alignment: \"tile + 1\"") ==
@@ -152,6 +152,16 @@ TEST_CASE("launches are checked with their lines") {
     check_holds(after(19, "  alignment: \"2\""), "a.yaml:20: alignment \"2\" is 2, but must be at least 4");
     CHECK(after(19, "  alignment: \"vector\"") == "a.yaml:20: unknown name vector in \"vector\"");
     CHECK(replaced(17, "  batch_axis: w") == "a.yaml:17: batch_axis must be x, y, z or none, not w");
+    CHECK(after(17, "  batch_tile: \"tile - 8\"") == "a.yaml:18: batch_tile \"tile - 8\" is 0, but must be at least 1");
+    CHECK(after(17, "  batch_tile: \"entries\"") == "a.yaml:18: unknown name entries in \"entries\"");
+    CHECK(replaced(17, "  batch_axis: none\n  batch_tile: \"1\"") ==
+          "a.yaml:18: batch_tile needs a batch_axis, but that is none");
+    CHECK(after(17, "  weights_only: maybe") == "a.yaml:18: weights_only must be true or false, not maybe");
+    CHECK(after(17, "  weights_only: true") == "a.yaml:18: a weights_only launch needs batch_axis none");
+    CHECK(replaced(17, "  batch_axis: none\n  weights_only: 1") ==
+          "a.yaml:18: a weights_only launch may take weight, packed_weight and values alone");
+    CHECK(replaced(21, "packed_weight_bytes: \"-tile\"") ==
+          "a.yaml:21: packed_weight_bytes \"-tile\" is -8, but must be at least 0");
     check_holds(replaced(15, "  kernel: 3d kernel"), "a.yaml:15: kernel \"3d kernel\" is no name");
     CHECK(after(23, "launches: []") == "a.yaml:1: the search space needs either the key launch or the key launches");
 }

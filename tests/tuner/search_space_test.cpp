@@ -287,15 +287,18 @@ launches:
     batch_axis: none
     block: ["32", "1", "1"]
     alignment: "4"
-    arguments: [weight, workspace, {values: ["tile_w", "-1"]}]
+    weights_only: true
+    arguments: [weight, packed_weight, {values: ["tile_w", "-1"]}]
   - kernel: tconv_direct
     grid: ["tiles_w", "problem.out_channels / 4", "problem.output_h"]
     batch_axis: y
+    batch_tile: "block / 16"
     block: ["block", "1", "1"]
     shared_bytes: "4 * input_tile * problem.in_channels"
     alignment: "4 * tile_w"
-    arguments: [input, {workspace: "4 * tile_w"}, bias, output, batch]
-workspace_bytes: "4 * problem.weight_elements"
+    arguments: [input, {packed_weight: "2 * tile_w"}, {workspace: "4 * tile_w"}, bias, output, batch]
+workspace_bytes: "1000"
+packed_weight_bytes: "4 * problem.weight_elements"
 workspace_bytes_per_batch: "16 * tile_w"
 )yaml",
                                                  "direct.yaml");
@@ -305,7 +308,8 @@ workspace_bytes_per_batch: "16 * tile_w"
     CHECK(plan.source_file == "direct.cu");
     CHECK(plan.constants == Config{{"input_tile", 9}, {"warps", 2}});
     CHECK(space.kernel_constants(test_problem(), test_device(), config) == plan.constants);
-    CHECK(plan.workspace_bytes == 4 * 8 * 12 * 3 * 4);
+    CHECK(plan.workspace_bytes == 1000);
+    CHECK(plan.packed_weight_bytes == 4 * 8 * 12 * 3 * 4);
     CHECK(plan.workspace_bytes_per_batch == 128);
     CHECK(plan.alignment == 32);  // the most that a launch asks for
     REQUIRE(plan.launches.size() == 2);
@@ -314,17 +318,22 @@ workspace_bytes_per_batch: "16 * tile_w"
     CHECK(pack.kernel == "tconv_pack");
     CHECK(pack.grid == std::array<std::int64_t, 3>{2, 1, 1});
     CHECK(pack.batch_axis == -1);
+    CHECK(pack.batch_tile == 1);
     CHECK(pack.shared_bytes == 0);
     CHECK(pack.arguments == std::vector<Argument>{{ArgumentKind::weight, 0, {}},
-                                                  {ArgumentKind::workspace, 0, {}},
+                                                  {ArgumentKind::packed_weight, 0, {}},
                                                   {ArgumentKind::values, 0, {8, -1}}});
+    CHECK(pack.weights_only);
 
     const Launch& direct = plan.launches[1];
     CHECK(direct.grid == std::array<std::int64_t, 3>{3, 3, 12});
     CHECK(direct.block == std::array<std::int64_t, 3>{64, 1, 1});
     CHECK(direct.batch_axis == 1);
+    CHECK(direct.batch_tile == 4);
     CHECK(direct.shared_bytes == 4 * 9 * 8);
+    CHECK_FALSE(direct.weights_only);
     CHECK(direct.arguments == std::vector<Argument>{{ArgumentKind::input, 0, {}},
+                                                    {ArgumentKind::packed_weight, 16, {}},
                                                     {ArgumentKind::workspace, 32, {}},
                                                     {ArgumentKind::bias, 0, {}},
                                                     {ArgumentKind::output, 0, {}},

@@ -298,6 +298,103 @@ TEST_CASE("a plan is tried with one entry more, or less where its grid ends ther
     CHECK_FALSE(other(1).has_value());
 }
 
+TEST_CASE("a block may cover several batch entries, the last block fewer") {
+    Trials trials;
+    const auto module = trials.emulated.build(test::planted_source(Fault::none), {"planted"});
+    LaunchPlan plan = test::planted_plan(trials.problem);
+    const auto outcome_of = [&](std::int64_t tile, std::int64_t blocks) {
+        plan.launches[0].batch_tile = tile;
+        plan.launches[0].grid[0] = blocks;
+        Outcome outcome;
+        trials.validator.validate(runnable_plan(*trials.emulated.device, *module, plan, trials.problem.batch),
+                                  k_tolerance, outcome, k_never_slow);
+        return outcome.kind;
+    };
+    // An entry has 5 channels of 14 outputs, a block 64 threads.
+    CHECK(outcome_of(1, 2) == OutcomeKind::valid);
+    CHECK(outcome_of(2, 3) == OutcomeKind::valid);
+    CHECK(outcome_of(3, 4) == OutcomeKind::valid);
+    CHECK(outcome_of(3, 3) == OutcomeKind::not_finite);  // three entries need more than 192 threads
+}
+
+namespace {
+
+/// The planted kernel reading packed weights; `pack` is the body of the loop over i that makes them of w.
+Outcome verdict_of_packing(const std::string& pack, std::int64_t spare_bytes = 0,
+                           const std::function<void(Runnable&)>& change = {}) {
+    Trials trials;
+    const std::string source = test::planted_source(Fault::none) + R"cuda(
+extern "C" __global__ void planted_pack(const float* w, float* packed, long long count) {
+    for (long long i = threadIdx.x; i < count; i += blockDim.x) )cuda" +
+                               pack + ";\n}\n";
+    const auto module = trials.emulated.build(source, {"planted", "planted_pack"});
+    LaunchPlan plan = test::planted_plan(trials.problem);
+    Launch packing;
+    packing.kernel = "planted_pack";
+    packing.block = {32, 1, 1};
+    packing.batch_axis = -1;
+    packing.weights_only = true;
+    packing.arguments = {{ArgumentKind::weight, 0, {}},
+                         {ArgumentKind::packed_weight, 0, {}},
+                         {ArgumentKind::values, 0, {weight_elements(trials.problem)}}};
+    plan.launches[0].arguments[1].kind = ArgumentKind::packed_weight;
+    plan.launches.insert(plan.launches.begin(), packing);
+    plan.packed_weight_bytes = 4 * weight_elements(trials.problem) + spare_bytes;
+    check_plan(plan, trials.problem, trials.emulated.device->info());
+    Runnable runnable = runnable_plan(*trials.emulated.device, *module, plan, trials.problem.batch);
+    if (change) change(runnable);
+    Outcome outcome;
+    trials.validator.validate(runnable, k_tolerance, outcome, k_never_slow);
+    return outcome;
+}
+
+}  // namespace
+
+TEST_CASE("weights that are packed once serve several calls") {
+    const Outcome outcome = verdict_of_packing("packed[i] = w[i]");
+    INFO(outcome.reason);
+    CHECK(outcome.kind == OutcomeKind::valid);
+}
+
+TEST_CASE("what is wrong with packed weights is found and told") {
+    CHECK(verdict_of_packing("packed[i] = i % 7 ? w[i] : 0").kind == OutcomeKind::wrong_result);
+    CHECK(verdict_of_packing("if (i % 7) packed[i] = w[i]").kind == OutcomeKind::not_finite);
+    const Outcome beyond = verdict_of_packing("{ packed[i] = w[i]; packed[count + i % 2] = 0; }");
+    CHECK(beyond.kind == OutcomeKind::out_of_bounds);
+    CHECK_THAT(beyond.reason, contains("8 bytes around the packed weights were written"));
+    CHECK(verdict_of_packing("{ packed[i] = w[i]; packed[count + i % 2] = 0; }", 8).kind == OutcomeKind::valid);
+    // A call that leaves something for the next one in memory that lives on.
+    const Outcome used_up = verdict_of_packing("packed[i] = w[i]", 8, [](Runnable& runnable) {
+        auto& call = runnable.other_batch->launch_packed;
+        call = [launch = call](const CallTensors& tensors) {
+            launch(tensors);
+            const std::int64_t weight_bytes = 4 * weight_elements(test::planted_problem());
+            test::emulated().device->fill(tensors.packed_weight + static_cast<DevicePointer>(weight_bytes), 1, 4);
+        };
+    });
+    CHECK(used_up.kind == OutcomeKind::out_of_bounds);
+    CHECK_THAT(used_up.reason, contains("packed weights were written by a launch that is not weights_only"));
+    // Adding to what is there works as long as each call finds it filled with zeros: here it is NaN.
+    CHECK(verdict_of_packing("packed[i] += w[i]").kind == OutcomeKind::not_finite);
+}
+
+TEST_CASE("a call that differs where its weights were packed before is refused") {
+    const auto other_call = [](Runnable& runnable) {
+        // As if the packing had left something behind elsewhere that the call needs.
+        runnable.packed_weight_bytes = 4;
+        runnable.pack = [](const CallTensors&) {};
+        const auto shifted = [launch = runnable.other_batch->launch](const CallTensors& tensors) {
+            CallTensors others = tensors;
+            others.weight = tensors.bias;
+            launch(others);
+        };
+        runnable.other_batch->launch_packed = shifted;
+    };
+    const Outcome outcome = verdict(Fault::none, k_never_slow, other_call);
+    CHECK(outcome.kind == OutcomeKind::wrong_result);
+    CHECK_THAT(outcome.reason, contains("weights packed before"));
+}
+
 TEST_CASE("a kernel that needs more alignment than its plan says is refused") {
     CHECK_THAT(reason(Fault::needs_alignment, OutcomeKind::launch_error),
                contains("vector load") && contains("tensors aligned to 4 bytes"));

@@ -1,0 +1,114 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "core/error.hpp"
+#include "core/launch_plan.hpp"
+
+namespace tconv {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::array<std::pair<ArgumentKind, const char*>, 8> k_argument_names{{
+    {ArgumentKind::input, "input"},
+    {ArgumentKind::weight, "weight"},
+    {ArgumentKind::bias, "bias"},
+    {ArgumentKind::output, "output"},
+    {ArgumentKind::workspace, "workspace"},
+    {ArgumentKind::batch, "batch"},
+    {ArgumentKind::values, "values"},
+    {ArgumentKind::packed_weight, "packed_weight"},
+}};
+
+[[noreturn]] void reject(const std::string& sentence) {
+    throw Error(ErrorKind::bad_input, sentence);
+}
+
+bool has_offset(ArgumentKind kind) {
+    return kind == ArgumentKind::workspace || kind == ArgumentKind::packed_weight;
+}
+
+Json argument_to_json(const Argument& argument) {
+    Json json;
+    for (const auto& [kind, name] : k_argument_names) {
+        if (kind == argument.kind) json["kind"] = name;
+    }
+    if (has_offset(argument.kind)) json["offset"] = argument.offset;
+    if (argument.kind == ArgumentKind::values) json["values"] = argument.values;
+    return json;
+}
+
+Argument argument_from_json(const Json& json) {
+    Argument argument;
+    const auto name = json.at("kind").get<std::string>();
+    const auto* const found = std::find_if(k_argument_names.begin(), k_argument_names.end(),
+                                           [&](const auto& entry) { return name == entry.second; });
+    if (found == k_argument_names.end()) reject(fmt::format("launch plan has an unknown argument kind ({})", name));
+    argument.kind = found->first;
+    if (has_offset(argument.kind)) argument.offset = json.at("offset").get<std::int64_t>();
+    if (argument.kind == ArgumentKind::values) argument.values = json.at("values").get<std::vector<std::int64_t>>();
+    return argument;
+}
+
+Launch launch_from_json(const Json& json) {
+    Launch launch;
+    launch.kernel = json.at("kernel").get<std::string>();
+    launch.grid = json.at("grid").get<std::array<std::int64_t, 3>>();
+    launch.block = json.at("block").get<std::array<std::int64_t, 3>>();
+    launch.batch_axis = json.at("batch_axis").get<int>();
+    launch.batch_tile = json.value("batch_tile", std::int64_t{1});
+    launch.shared_bytes = json.at("shared_bytes").get<std::int64_t>();
+    launch.weights_only = json.value("weights_only", false);
+    for (const Json& argument : json.at("arguments"))
+        launch.arguments.push_back(argument_from_json(argument));
+    return launch;
+}
+
+}  // namespace
+
+std::string to_json(const LaunchPlan& plan) {
+    Json json{{"source_file", plan.source_file},
+              {"constants", plan.constants},
+              {"workspace_bytes", plan.workspace_bytes},
+              {"workspace_bytes_per_batch", plan.workspace_bytes_per_batch},
+              {"packed_weight_bytes", plan.packed_weight_bytes},
+              {"alignment", plan.alignment},
+              {"launches", Json::array()}};
+    for (const Launch& launch : plan.launches) {
+        Json arguments = Json::array();
+        for (const Argument& argument : launch.arguments)
+            arguments.push_back(argument_to_json(argument));
+        json["launches"].push_back({{"kernel", launch.kernel},
+                                    {"grid", launch.grid},
+                                    {"block", launch.block},
+                                    {"batch_axis", launch.batch_axis},
+                                    {"batch_tile", launch.batch_tile},
+                                    {"shared_bytes", launch.shared_bytes},
+                                    {"weights_only", launch.weights_only},
+                                    {"arguments", arguments}});
+    }
+    return json.dump();
+}
+
+LaunchPlan launch_plan_from_json(const std::string& text) {
+    try {
+        const Json json = Json::parse(text);
+        LaunchPlan plan;
+        plan.source_file = json.at("source_file").get<std::string>();
+        plan.constants = config_from_json(json.at("constants").dump());
+        plan.workspace_bytes = json.at("workspace_bytes").get<std::int64_t>();
+        plan.workspace_bytes_per_batch = json.at("workspace_bytes_per_batch").get<std::int64_t>();
+        plan.packed_weight_bytes = json.value("packed_weight_bytes", std::int64_t{0});
+        plan.alignment = json.value("alignment", k_default_alignment);
+        for (const Json& launch : json.at("launches"))
+            plan.launches.push_back(launch_from_json(launch));
+        return plan;
+    } catch (const Json::exception& error) {
+        reject(fmt::format("launch plan cannot be read: {}", error.what()));
+    }
+}
+
+}  // namespace tconv

@@ -1,0 +1,189 @@
+// The products of one chunk of channels: every offset of the block's taps against its positions and columns.
+#pragma once
+
+#include "mma_shape.cuh"
+
+namespace tconv::mma {
+
+/// Accumulators of a warp: [fragment of positions][phase][fragment of channels][register].
+using Sums = float[m_fragments][sum_phases][n_fragments][4];
+
+/// A lane's input of 16 positions and one step along K.
+struct InputFragment {
+    u32 high[4];
+    u32 low[4];  // where values are split
+};
+
+/// High and low parts of values whose sum is nearly the value.
+__device__ __forceinline__ void split_tf32(u32 bits, u32& high, u32& low) {
+    const float value = __uint_as_float(bits);
+    high = round_to_tf32(value);
+    low = round_to_tf32(value - __uint_as_float(high));
+}
+__device__ __forceinline__ void split_bf16(u32 first, u32 second, u32& high, u32& low) {
+    const float a = __uint_as_float(first);
+    const float b = __uint_as_float(second);
+    high = pack_bf16(a, b);
+    low = pack_bf16(a - __uint_as_float(high << 16), b - __uint_as_float(high & 0xffff0000u));
+}
+
+/// `row` and `row_8` are the lane's words of its two positions: words 0, 4 (and 8, 12) of the step are its own.
+__device__ __forceinline__ InputFragment load_input_fragment(const u32* row, const u32* row_8) {
+    InputFragment fragment{};
+    const u32* rows[2] = {row, row_8};
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+        if constexpr (bf16_thrice) {
+            const u32* words = rows[i % 2] + i / 2 * (8 * word_pitch);
+            split_bf16(words[0], words[4 * word_pitch], fragment.high[i], fragment.low[i]);
+        } else {
+            const u32 word = rows[i % 2][i / 2 * (4 * word_pitch)];
+            if constexpr (native) fragment.high[i] = word;
+            if constexpr (tf32_once) fragment.high[i] = round_to_tf32(__uint_as_float(word));
+            if constexpr (tf32_thrice) split_tf32(word, fragment.high[i], fragment.low[i]);
+        }
+    }
+    return fragment;
+}
+
+struct WeightFragment {
+    u32 high[2];
+    u32 low[2];
+};
+
+__device__ __forceinline__ WeightFragment load_weight_fragment(const u32* words) {
+    WeightFragment fragment{};
+    const auto loaded = load<fragment_registers>(reinterpret_cast<const float*>(words));
+#pragma unroll
+    for (int i = 0; i < fragment_registers; ++i)
+        (i < 2 ? fragment.high : fragment.low)[i % 2] = __float_as_uint(loaded.v[i]);
+    return fragment;
+}
+
+template <bool Native>
+struct OperandOf {
+    using type = Element;
+};
+template <>
+struct OperandOf<false> {
+    using type = tf32;
+};
+
+/// Small products first.
+__device__ __forceinline__ void multiply(float (&sums)[4], const InputFragment& input, const WeightFragment& weight) {
+    if constexpr (bf16_thrice) {
+        mma_16x8<bf16>(sums, input.low, weight.high);
+        mma_16x8<bf16>(sums, input.high, weight.low);
+        mma_16x8<bf16>(sums, input.high, weight.high);
+    } else if constexpr (tf32_thrice) {
+        mma_16x8<tf32>(sums, input.low, weight.high);
+        mma_16x8<tf32>(sums, input.high, weight.low);
+        mma_16x8<tf32>(sums, input.high, weight.high);
+    } else {
+        mma_16x8<OperandOf<native>::type>(sums, input.high, weight.high);
+    }
+}
+
+/// Words from the stage's start to the lane's two positions of each of its fragments, at offset 0 of every axis.
+struct Rows {
+    int word[m_fragments][2];
+};
+
+__device__ __forceinline__ Rows rows_of_lane(int warp_m, int lead) {
+    Rows rows{};
+    const int lane = threadIdx.x % 32;
+#pragma unroll
+    for (int fragment = 0; fragment < m_fragments; ++fragment) {
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+            const int number = warp_m * warp_rows + fragment * 16 + half * 8 + lane / 4;
+            const Position p = position_of(number < tile_positions ? number : 0);
+            const int row = (p.n * rows_d + p.d + AxisD::halo) * rows_h + p.h + AxisH::halo;
+            rows.word[fragment][half] = (row * row_pitch + p.w + AxisW::halo + lead) * position_pitch +
+                                        lane % 4 * word_pitch;
+        }
+    }
+    return rows;
+}
+
+/// One offset: the fragments `input[first...]` against the weights of every phase that has a tap here. `weights` moves on.
+template <int Count>
+__device__ __forceinline__ void multiply_tap(Sums& sums, const InputFragment (&input)[Count], int first, u32 mask_d,
+                                             u32 mask_h, u32 mask_w, const u32*& weights) {
+#pragma unroll
+    for (int phase = 0; phase < sum_phases; ++phase) {
+        if constexpr (!packed) {
+            const bool tapped = (AxisD::uniform || (mask_d >> phase / (AxisH::tapped * AxisW::tapped) & 1) != 0) &&
+                                (AxisH::uniform || (mask_h >> phase / AxisW::tapped % AxisH::tapped & 1) != 0) &&
+                                (AxisW::uniform || (mask_w >> phase % AxisW::tapped & 1) != 0);
+            if (!tapped) continue;
+        }
+#pragma unroll
+        for (int n = 0; n < n_fragments; ++n) {
+            const WeightFragment weight = load_weight_fragment(weights + n * (32 * fragment_registers));
+#pragma unroll
+            for (int m = 0; m < m_fragments; ++m)
+                multiply(sums[m][phase][n], input[first + m], weight);
+        }
+        weights += tap_words;
+    }
+}
+
+/// Words that offset `number` of an axis goes back.
+template <class A>
+__device__ __forceinline__ int offset_of(const Run& run, int number) {
+    return run.first_offset + number * A::unit;
+}
+
+constexpr int row_words = row_pitch * position_pitch;
+constexpr bool reuse_rows = config::reuse_rows != 0;
+/// Rows of fragments that serve all taps along the height.
+constexpr int reused_rows = reuse_rows ? m_fragments + AxisH::offsets - 1 : m_fragments;
+
+/// One step along K at one offset along depth and width: all offsets along the height. Rows that lie above each other
+/// serve several of them.
+__device__ __forceinline__ void multiply_step(Sums& sums, const u32* stage, const Rows& rows, const Place& place,
+                                              int back, u32 mask_d, u32 mask_w, const u32*& weights) {
+    if constexpr (reuse_rows) {
+        InputFragment input[reused_rows];
+#pragma unroll
+        for (int row = 0; row < reused_rows; ++row) {
+            const int above = (AxisH::offsets - 1 - row) * row_words + back;
+            input[row] = load_input_fragment(stage + rows.word[0][0] - above, stage + rows.word[0][1] - above);
+        }
+#pragma unroll
+        for (int h = 0; h < AxisH::offsets; ++h)
+            multiply_tap(sums, input, AxisH::offsets - 1 - h, mask_d, AxisH::mask(h), mask_w, weights);
+    } else {
+#pragma unroll config::unroll_taps
+        for (int h = 0; h < place.run_h.count; ++h) {
+            const int above = offset_of<AxisH>(place.run_h, h) * row_words + back;
+            InputFragment input[m_fragments];
+#pragma unroll
+            for (int m = 0; m < m_fragments; ++m)
+                input[m] = load_input_fragment(stage + rows.word[m][0] - above, stage + rows.word[m][1] - above);
+            multiply_tap(sums, input, 0, mask_d, AxisH::mask(h), mask_w, weights);
+        }
+    }
+}
+
+/// All products of the chunk in `stage`.
+__device__ __forceinline__ void multiply_chunk(Sums& sums, const u32* stage, const Rows& rows, const Place& place,
+                                               int warp_n) {
+    const u32* weights =
+        stage + input_stage + (warp_n * n_fragments * 32 + threadIdx.x % 32) * fragment_registers;
+#pragma unroll 1
+    for (int d = 0; d < place.run_d.count; ++d) {
+#pragma unroll config::unroll_taps
+        for (int w = 0; w < place.run_w.count; ++w) {
+            const int back = (offset_of<AxisD>(place.run_d, d) * (rows_h * row_pitch) +
+                              offset_of<AxisW>(place.run_w, w)) * position_pitch;
+#pragma unroll
+            for (int step = 0; step < steps; ++step)
+                multiply_step(sums, stage + step * (step_words * word_pitch), rows, place, back, AxisD::mask(d),
+                              AxisW::mask(w), weights);
+        }
+    }
+}
+
+}  // namespace tconv::mma

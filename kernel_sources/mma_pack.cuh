@@ -1,0 +1,160 @@
+// Weights into the order in which the mma family's blocks and lanes read them: [group][channel block][phase][chunk]
+// [offset d][offset w][step][offset h][tapped phase][fragment][lane][register].
+#pragma once
+
+#include "mma_shape.cuh"
+
+namespace tconv::mma {
+
+/// What one thread packs: its lane's registers `half` (of 0 and 1) of a fragment, for all taps.
+struct PackPlace {
+    int lane, half, fragment, step, chunk, channel_block, group;
+    int phase_d, phase_h, phase_w;
+};
+
+__device__ __forceinline__ PackPlace pack_place(i64 number) {
+    PackPlace place{};
+    place.half = split_off(number, 2);
+    place.lane = split_off(number, 32);
+    place.fragment = split_off(number, block_fragments);
+    place.step = split_off(number, steps);
+    place.chunk = split_off(number, chunks);
+    place.phase_w = split_off(number, phase_blocks_w);
+    place.phase_h = split_off(number, phase_blocks_h);
+    place.phase_d = split_off(number, phase_blocks_d);
+    place.channel_block = split_off(number, channel_blocks);
+    place.group = static_cast<int>(number);
+    return place;
+}
+
+constexpr i64 pack_threads = static_cast<i64>(problem::groups) * channel_blocks * phase_blocks_d * phase_blocks_h *
+                             phase_blocks_w * chunks * steps * block_fragments * 64;
+
+/// Offset `number` along an axis of a block that works on phase `phase` (0 where they are joined): how many taps come
+/// before it and which tapped phases have one.
+struct Slots {
+    int before;
+    int count;
+};
+template <class A>
+__device__ __forceinline__ Slots slots_of(int number) {
+    if constexpr (!A::joined) return {number, 1};
+    Slots slots{0, count_bits(A::mask(number))};
+    for (int earlier = 0; earlier < number; ++earlier)
+        slots.before += count_bits(A::mask(earlier));
+    return slots;
+}
+
+/// Kernel index of tapped phase `index` at offset `number`, or -1.
+template <class A>
+__device__ __forceinline__ int kernel_index(int phase, int index, int number) {
+    if constexpr (A::joined) return A::tap(A::tapped_phase(index), number);
+    const Taps taps = A::Phases::taps(phase);
+    return number < taps.count ? taps.first + number * static_cast<int>(A::Phases::kernel_step) : -1;
+}
+
+/// The two channels of register `half` of a lane within a step, as the input's words give them.
+__device__ __forceinline__ int step_channel(int lane, int half, int part) {
+    const int t = lane % 4;
+    if constexpr (native) return 2 * t + 8 * half + part;
+    if constexpr (bf16_thrice) return t + 8 * half + 4 * part;
+    return t + 4 * half;
+}
+
+__device__ __forceinline__ Element weight_at(const Element* weight, int group, int in_channel, int out_channel, int k) {
+    const bool inside = in_channel < in_group && out_channel < out_group && k >= 0;
+    const i64 row = static_cast<i64>(group) * in_group + in_channel;
+    return inside ? load_readonly(weight + (row * out_group + out_channel) * kernel_volume + k) : Element{};
+}
+
+/// Writes the packed form of two channels (of one, in TF32) into a fragment's registers.
+template <class T>
+__device__ __forceinline__ void put_packed(u32* fragment, int half, T first, T second) {
+    if constexpr (native) {
+        fragment[half] = first.bits | static_cast<u32>(second.bits) << 16;
+    } else if constexpr (bf16_thrice) {
+        const float a = to_float(first);
+        const float b = to_float(second);
+        const u32 high = pack_bf16(a, b);
+        fragment[half] = high;
+        fragment[2 + half] = pack_bf16(a - __uint_as_float(high << 16), b - __uint_as_float(high & 0xffff0000u));
+    } else {
+        const float value = to_float(first);
+        const u32 high = round_to_tf32(value);
+        fragment[half] = high;
+        if constexpr (split) fragment[2 + half] = round_to_tf32(value - __uint_as_float(high));
+    }
+}
+
+/// The tap of one slot.
+__device__ __forceinline__ void pack_tap(u32* fragment, const Element* weight, const PackPlace& place, int out_channel,
+                                         int kernel_d, int kernel_h, int kernel_w) {
+    const bool tapped = kernel_d >= 0 && kernel_h >= 0 && kernel_w >= 0;
+    const int k = tapped ? (kernel_d * static_cast<int>(problem::kernel_h) + kernel_h) *
+                                   static_cast<int>(problem::kernel_w) + kernel_w
+                         : -1;
+    const int first_channel = place.chunk * config::channel_chunk + place.step * (step_words * word_channels);
+    const Element first =
+        weight_at(weight, place.group, first_channel + step_channel(place.lane, place.half, 0), out_channel, k);
+    const Element second =
+        native || bf16_thrice
+            ? weight_at(weight, place.group, first_channel + step_channel(place.lane, place.half, 1), out_channel, k)
+            : Element{};
+    put_packed(fragment, place.half, first, second);
+}
+
+/// All slots at one offset of each axis.
+__device__ __forceinline__ void pack_offset(u32* words, const Element* weight, const PackPlace& place, int d, int h,
+                                            int w) {
+    const Slots slots_d = slots_of<AxisD>(d);
+    const Slots slots_h = slots_of<AxisH>(h);
+    const Slots slots_w = slots_of<AxisW>(w);
+    const int column = place.fragment * 8 + place.lane / 4;
+    const int total_w = AxisW::joined && !packed ? AxisW::kernel : run_of<AxisW>(place.phase_w).count;
+    const int total_h = AxisH::joined && !packed ? AxisH::kernel : run_of<AxisH>(place.phase_h).count;
+    if constexpr (packed) {
+        const int slot = ((d * total_w + w) * steps + place.step) * total_h + h;
+        const int phase = column / out_group;
+        const bool used = phase < joined_phases;
+        const int index_d = used ? phase / (AxisH::tapped * AxisW::tapped) : 0;
+        const int index_h = used ? phase / AxisW::tapped % AxisH::tapped : 0;
+        const int index_w = used ? phase % AxisW::tapped : 0;
+        pack_tap(words + static_cast<i64>(slot) * tap_words, weight, place, used ? column % out_group : out_group,
+                 kernel_index<AxisD>(place.phase_d, index_d, d), kernel_index<AxisH>(place.phase_h, index_h, h),
+                 kernel_index<AxisW>(place.phase_w, index_w, w));
+        return;
+    }
+    int slot = (slots_d.before * total_w + slots_d.count * slots_w.before) * steps * total_h +
+               slots_d.count * slots_w.count * (place.step * total_h + slots_h.before);
+    for (int index_d = 0; index_d < AxisD::tapped; ++index_d) {
+        const int kernel_d = kernel_index<AxisD>(place.phase_d, index_d, d);
+        for (int index_h = 0; index_h < AxisH::tapped; ++index_h) {
+            const int kernel_h = kernel_index<AxisH>(place.phase_h, index_h, h);
+            for (int index_w = 0; index_w < AxisW::tapped; ++index_w) {
+                const int kernel_w = kernel_index<AxisW>(place.phase_w, index_w, w);
+                if (kernel_d < 0 || kernel_h < 0 || kernel_w < 0) continue;
+                pack_tap(words + static_cast<i64>(slot) * tap_words, weight, place,
+                         place.channel_block * block_channels + column, kernel_d, kernel_h, kernel_w);
+                ++slot;
+            }
+        }
+    }
+}
+
+__device__ __forceinline__ void pack_weights(const Element* weight, u32* words, i64 number) {
+    const PackPlace place = pack_place(number);
+    u32* block = words + packed_offset(place.group, place.channel_block, place.phase_d, place.phase_h, place.phase_w,
+                                       place.chunk) +
+                 (place.fragment * 32 + place.lane) * fragment_registers;
+    const int count_d = run_of<AxisD>(place.phase_d).count;
+    const int count_h = run_of<AxisH>(place.phase_h).count;
+    const int count_w = run_of<AxisW>(place.phase_w).count;
+    for (int d = 0; d < count_d; ++d) {
+        for (int h = 0; h < count_h; ++h) {
+            for (int w = 0; w < count_w; ++w)
+                pack_offset(block, weight, place, d, h, w);
+        }
+    }
+}
+
+}  // namespace tconv::mma

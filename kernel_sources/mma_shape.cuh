@@ -1,0 +1,284 @@
+// What the mma family's kernels know of problem and config: axes and their phases, the block's tile, shared memory.
+#pragma once
+
+#include "phases.cuh"
+#include "warp_mma.cuh"
+
+namespace tconv::mma {
+
+template <bool Wide>
+struct IndexOf {
+    using type = int;
+};
+template <>
+struct IndexOf<true> {
+    using type = i64;
+};
+/// Positions and offsets within one batch entry; 64-bit only where a tensor needs it.
+using Index = IndexOf<problem::wide_index>::type;
+
+template <int Bytes, bool Bfloat>
+struct ElementOf {
+    using type = float;
+};
+template <>
+struct ElementOf<2, false> {
+    using type = f16;
+};
+template <>
+struct ElementOf<2, true> {
+    using type = bf16;
+};
+using Element = ElementOf<problem::element_bytes, problem::bfloat>::type;
+
+// How products are made of the tensors' elements.
+constexpr bool native = config::math == 0;      // 16-bit elements as they are
+constexpr bool tf32_once = config::math == 1;   // rounded to TF32
+constexpr bool tf32_thrice = config::math == 2; // high and low TF32 parts, three products
+constexpr bool bf16_thrice = config::math == 3; // high and low bfloat16 parts, three products
+constexpr bool split = tf32_thrice || bf16_thrice;
+
+/// A 32-bit word of the shared input tile holds this many channels of a position.
+constexpr int word_channels = native ? 2 : 1;
+/// Words of one position that one step along K takes.
+constexpr int step_words = bf16_thrice ? 16 : 8;
+constexpr int chunk_words = config::channel_chunk / word_channels;
+constexpr int steps = chunk_words / step_words;
+/// Registers of a lane's fragment of weights: 16 (8) x 8 of them, split ones as high and low part.
+constexpr int fragment_registers = split ? 4 : 2;
+
+__device__ constexpr int count_bits(u32 bits) {
+    int count = 0;
+    for (; bits != 0; bits &= bits - 1)
+        ++count;
+    return count;
+}
+
+/// An axis of the problem. Where its phases are joined a block computes all of them, and offsets are multiples of
+/// `unit`; otherwise a block computes one.
+template <i64 Kernel, i64 Stride, i64 Padding, i64 Dilation, i64 Divisor, i64 Inverse, i64 Input, i64 Output, bool Joined>
+struct Axis {
+    using Phases = AxisPhases<Kernel, Stride, Dilation, Divisor, Inverse>;
+    static constexpr bool joined = Joined;
+    static constexpr int kernel = static_cast<int>(Kernel);
+    static constexpr Index stride = static_cast<Index>(Stride);
+    static constexpr Index padding = static_cast<Index>(Padding);
+    static constexpr Index input = static_cast<Index>(Input);
+    static constexpr Index output = static_cast<Index>(Output);
+    static constexpr int halo = static_cast<int>(Phases::halo);
+    static constexpr int unit =
+        static_cast<int>(!Joined ? Phases::offset_step : Dilation % Stride == 0 ? Dilation / Stride : 1);
+    /// Offsets that a joined axis runs over; the most taps of a phase of one that is not.
+    static constexpr int offsets = static_cast<int>(Joined ? halo / unit + 1 : Phases::max_taps);
+    /// Phases of a block, those without taps included.
+    static constexpr int block_phases = static_cast<int>(Joined ? Stride : 1);
+
+    /// Index of the tap of phase `phase` at offset `number * unit`, or -1.
+    __device__ static constexpr int tap(int phase, int number) {
+        const Taps taps = Phases::taps(phase);
+        const int distance = number * unit - taps.offset;
+        const int step = static_cast<int>(Phases::offset_step);
+        if (taps.count == 0 || distance < 0 || distance % step != 0 || distance / step >= taps.count) return -1;
+        return taps.first + distance / step * static_cast<int>(Phases::kernel_step);
+    }
+    /// The phases with taps of a joined axis, as bits.
+    __device__ static constexpr u32 make_phase_bits() {
+        u32 bits = 0;
+        for (int phase = 0; Joined && phase < block_phases; ++phase)
+            bits |= (Phases::taps(phase).count > 0 ? 1u : 0u) << phase;
+        return Joined ? bits : 1u;
+    }
+    static constexpr u32 phase_bits = make_phase_bits();
+    static constexpr int tapped = count_bits(phase_bits);
+
+    /// Number of `phase` among those with taps, or -1; 0 where phases are not joined.
+    __device__ static constexpr int tapped_index(int phase) {
+        if (!Joined || tapped == block_phases) return Joined ? phase : 0;
+        return (phase_bits >> phase & 1) != 0 ? count_bits(phase_bits & ((1u << phase) - 1)) : -1;
+    }
+    /// The reverse of tapped_index.
+    __device__ static constexpr int tapped_phase(int index) {
+        int phase = 0;
+        while (tapped_index(phase) != index)
+            ++phase;
+        return phase;
+    }
+    /// Bits of the tapped phases that have a tap at offset `number`; all offsets behind each other.
+    __device__ static constexpr u64 make_bits() {
+        u64 bits = 0;
+        for (int number = 0; Joined && Stride > 1 && number < offsets; ++number) {
+            for (int phase = 0; phase < block_phases; ++phase) {
+                if (tap(phase, number) >= 0) bits |= 1ull << (number * tapped + tapped_index(phase));
+            }
+        }
+        return bits;
+    }
+    static constexpr u64 bits = make_bits();
+    /// True where every tapped phase has a tap at every offset.
+    static constexpr bool uniform =
+        !Joined || Stride == 1 || bits == (tapped * offsets < 64 ? (1ull << (tapped * offsets)) - 1 : ~0ull);
+    /// Tapped phases with a tap at offset `number`, as bits.
+    __device__ static constexpr u32 mask(int number) {
+        constexpr u32 all = (1u << tapped) - 1;
+        return uniform ? all : static_cast<u32>(bits >> (number * tapped)) & all;
+    }
+
+    /// First position of phase `phase`, or of all phases where they are joined.
+    __device__ static constexpr Index first_position(int phase) {
+        if (Joined) return padding / stride;
+        return padding <= phase ? 0 : (padding - phase + stride - 1) / stride;
+    }
+    /// Positions that cover every output of the phases of a block.
+    static constexpr i64 positions =
+        Joined ? (Output - 1 + Padding) / Stride - Padding / Stride + 1 : (Output + Stride - 1) / Stride;
+};
+
+#define TCONV_AXIS(axis, joined)                                                                             \
+    Axis<problem::kernel_##axis, problem::stride_##axis, problem::padding_##axis, problem::dilation_##axis,  \
+         problem::tap_divisor_##axis, problem::tap_inverse_##axis, problem::input_##axis, problem::output_##axis, \
+         problem::stride_##axis == 1 || (joined)>
+using AxisD = TCONV_AXIS(d, config::joined_axes >= 3);
+using AxisH = TCONV_AXIS(h, config::joined_axes >= 2);
+using AxisW = TCONV_AXIS(w, config::joined_axes >= 1);
+#undef TCONV_AXIS
+
+constexpr int tile_n = config::tile_n;
+constexpr int tile_d = config::tile_d;
+constexpr int tile_h = config::tile_h;
+constexpr int tile_w = config::tile_w;
+constexpr int tile_positions = tile_n * tile_d * tile_h * tile_w;
+
+constexpr int warps_m = config::warps_m;
+constexpr int warps_n = config::warps_n;
+constexpr int threads = 32 * warps_m * warps_n;
+constexpr int m_fragments = config::m_fragments;  // of 16 positions
+constexpr int n_fragments = config::n_fragments;  // of 8 channels, for each phase; of 8 columns where they are packed
+constexpr int warp_rows = 16 * m_fragments;
+
+/// Columns of the product: for each tapped phase of the block the block's channels; or, packed, one behind the other
+/// with the channels of a phase together, and zeros where a phase has no tap at an offset.
+constexpr bool packed = config::packed_columns != 0;
+constexpr int joined_phases = AxisD::tapped * AxisH::tapped * AxisW::tapped;
+constexpr int sum_phases = packed ? 1 : joined_phases;
+constexpr int block_fragments = warps_n * n_fragments;
+constexpr int block_channels = 8 * block_fragments;
+
+constexpr int in_group = static_cast<int>(problem::in_channels / problem::groups);
+constexpr int out_group = static_cast<int>(problem::out_channels / problem::groups);
+constexpr int chunks = (in_group + config::channel_chunk - 1) / config::channel_chunk;
+constexpr int channel_blocks = packed ? 1 : (out_group + block_channels - 1) / block_channels;
+
+constexpr i64 kernel_volume = problem::kernel_d * problem::kernel_h * problem::kernel_w;
+constexpr i64 input_volume = problem::input_d * problem::input_h * problem::input_w;
+constexpr i64 output_volume = problem::output_d * problem::output_h * problem::output_w;
+
+// The shared input tile. Channels first: [word][n][d][h][w], rows from a multiple of `vector` elements of the tensor
+// on; channels last: [n][d][h][w][word]. The pitches keep the loads of a fragment free of bank conflicts.
+constexpr bool channels_last = problem::channels_last;
+constexpr int vector = config::load_vector;
+constexpr int rows_d = tile_d + AxisD::halo;
+constexpr int rows_h = tile_h + AxisH::halo;
+constexpr int row_pitch = config::row_pitch;
+constexpr int word_pitch = channels_last ? 1 : config::word_pitch;
+constexpr int position_pitch = channels_last ? config::word_pitch : 1;
+constexpr int input_stage = config::input_words;
+
+/// Taps for which a stage holds weights.
+constexpr int block_taps =
+    packed ? AxisD::offsets * AxisH::offsets * AxisW::offsets
+           : (AxisD::joined ? AxisD::kernel : AxisD::offsets) * (AxisH::joined ? AxisH::kernel : AxisH::offsets) *
+                 (AxisW::joined ? AxisW::kernel : AxisW::offsets);
+/// Words of one tap and step: the block's fragments, lane by lane.
+constexpr int tap_words = block_fragments * 32 * fragment_registers;
+constexpr int weight_stage = block_taps * steps * tap_words;
+constexpr int stage_words = input_stage + weight_stage;
+
+/// Phases along axes that are not joined: each combination has its own packed weights.
+constexpr i64 phase_blocks_w = AxisW::joined ? 1 : problem::stride_w;
+constexpr i64 phase_blocks_h = AxisH::joined ? 1 : problem::stride_h;
+constexpr i64 phase_blocks_d = AxisD::joined ? 1 : problem::stride_d;
+
+/// Where the packed weights of one block and chunk begin, in words.
+__device__ __forceinline__ i64 packed_offset(int group, int channel_block, i64 phase_d, i64 phase_h, i64 phase_w,
+                                             int chunk) {
+    const i64 phase = (phase_d * phase_blocks_h + phase_h) * phase_blocks_w + phase_w;
+    const i64 block = (static_cast<i64>(group) * channel_blocks + channel_block) *
+                          (phase_blocks_d * phase_blocks_h * phase_blocks_w) + phase;
+    return (block * chunks + chunk) * weight_stage;
+}
+
+/// Taps of the block's phase along an axis: its first offset and how many there are. A joined axis runs over all
+/// offsets.
+struct Run {
+    int first_offset;
+    int count;
+};
+template <class A>
+__device__ __forceinline__ Run run_of(int phase) {
+    if constexpr (A::joined) return {0, A::offsets};
+    const Taps taps = A::Phases::taps(phase);
+    return {taps.offset, taps.count};
+}
+
+/// What a block computes.
+struct Place {
+    int group;
+    int channel_block;
+    int phase_d, phase_h, phase_w;  // 0 along joined axes
+    Index q_d, q_h, q_w;            // first position of the tile
+    int batch;                      // first batch entry of the tile
+    Run run_d, run_h, run_w;
+};
+
+/// Takes `count` values off the running block number.
+__device__ __forceinline__ int split_off(i64& number, i64 count) {
+    const i64 rest = number / count;
+    const int digit = static_cast<int>(number - rest * count);
+    number = rest;
+    return digit;
+}
+
+__device__ __forceinline__ Place place_of_block() {
+    Place place{};
+    i64 number = blockIdx.x;
+    place.channel_block = split_off(number, channel_blocks);
+    place.phase_w = split_off(number, phase_blocks_w);
+    place.phase_h = split_off(number, phase_blocks_h);
+    place.phase_d = split_off(number, phase_blocks_d);
+    const auto first = [&](i64 positions, int tile) {
+        return static_cast<Index>(split_off(number, (positions + tile - 1) / tile)) * tile;
+    };
+    place.q_w = first(AxisW::positions, tile_w) + AxisW::first_position(place.phase_w);
+    place.q_h = first(AxisH::positions, tile_h) + AxisH::first_position(place.phase_h);
+    place.q_d = first(AxisD::positions, tile_d) + AxisD::first_position(place.phase_d);
+    place.group = split_off(number, problem::groups);
+    place.batch = static_cast<int>(number) * tile_n;
+    place.run_d = run_of<AxisD>(place.phase_d);
+    place.run_h = run_of<AxisH>(place.phase_h);
+    place.run_w = run_of<AxisW>(place.phase_w);
+    return place;
+}
+
+/// Columns to the left of the tile's halo, so that a row of the shared tile begins at a multiple of `vector`.
+__device__ __forceinline__ int lead_of(const Place& place) {
+    if constexpr (channels_last || vector == 1) return 0;
+    const int rest = static_cast<int>((place.q_w - AxisW::halo) % vector);
+    return rest < 0 ? rest + vector : rest;
+}
+
+/// Where position `number` of the tile lies: in its order, the rows of fragments.
+struct Position {
+    int n, d, h, w;
+};
+__device__ __forceinline__ Position position_of(int number) {
+    if constexpr (config::reuse_rows != 0) {
+        // 16 along w, then along h: the fragments of a warp lie above each other.
+        constexpr int columns = tile_w / 16;
+        return {number / (16 * tile_h * columns * tile_d), number / (16 * tile_h * columns) % tile_d,
+                number / 16 % tile_h, number / (16 * tile_h) % columns * 16 + number % 16};
+    }
+    return {number / (tile_w * tile_h * tile_d), number / (tile_w * tile_h) % tile_d, number / tile_w % tile_h,
+            number % tile_w};
+}
+
+}  // namespace tconv::mma

@@ -1,0 +1,100 @@
+#pragma once
+
+#include <cmath>
+#include <cstring>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "kernel_sources/sources.hpp"
+#include "tests/catch.hpp"
+#include "tests/support/element_types.hpp"
+#include "tests/support/emulated.hpp"
+#include "tests/support/random_problem.hpp"
+#include "tests/support/scatter.hpp"
+#include "tuner/search_space.hpp"
+
+namespace tconv::test {
+
+[[nodiscard]] inline const SearchSpace& space_named(const std::string& name) {
+    static const std::vector<SearchSpace> spaces = load_search_spaces();
+    for (const SearchSpace& space : spaces) {
+        if (space.name() == name) return space;
+    }
+    throw Error(ErrorKind::not_found, "no family " + name);
+}
+
+/// A random valid config that `accept` takes.
+[[nodiscard]] inline std::optional<Config> draw_config(const SearchSpace& space, Draw& draw, const Problem& p,
+                                                       const std::function<bool(const Config&)>& accept) {
+    const auto below = [&](std::uint64_t n) {
+        return static_cast<std::uint64_t>(draw.between(0, static_cast<std::int64_t>(n) - 1));
+    };
+    return space.draw(p, emulated().device->info(), below, accept);
+}
+
+/// Values as the elements of a type.
+[[nodiscard]] inline std::vector<std::uint8_t> elements_of(DataType type, const std::vector<double>& values) {
+    const auto size = static_cast<std::size_t>(size_in_bytes(type));
+    std::vector<std::uint8_t> bytes(values.size() * size);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+        const auto single = static_cast<float>(values[i]);
+        const std::uint16_t half = type == DataType::f32 ? std::uint16_t{0} : bits_of_value(type, values[i]);
+        const void* source = type == DataType::f32 ? static_cast<const void*>(&single) : &half;
+        std::memcpy(&bytes[i * size], source, size);
+    }
+    return bytes;
+}
+
+[[nodiscard]] inline double element_at(DataType type, const std::vector<std::uint8_t>& bytes, std::size_t index) {
+    if (type == DataType::f32) {
+        float value = 0;
+        std::memcpy(&value, &bytes[index * 4], 4);
+        return static_cast<double>(value);
+    }
+    std::uint16_t bits = 0;
+    std::memcpy(&bits, &bytes[index * 2], 2);
+    return value_of_bits(type, bits);
+}
+
+[[nodiscard]] inline std::vector<double> draw_integers(Draw& draw, std::int64_t count, std::int64_t largest) {
+    std::vector<double> values;
+    for (std::int64_t i = 0; i < count; ++i)
+        values.push_back(static_cast<double>(draw.between(-largest, largest)));
+    return values;
+}
+
+/// Runs a config in the emulator on integers of at most `largest`, whose sums are exact in fp32 whatever the arithmetic
+/// and the order: every output must be the scatter's, rounded once.
+inline void check_exact(const SearchSpace& space, Draw& draw, const Problem& p, const Config& config,
+                        std::int64_t largest = 8) {
+    INFO(key(p) << " | " << to_string(config));
+    Device& device = *emulated().device;
+    const LaunchPlan plan = space.plan(p, device.info(), config);
+    check_plan(plan, p, device.info());
+    const auto module = emulated().build(specialise(plan, p, config), kernel_names(plan));
+
+    const auto input = draw_integers(draw, input_elements(p), largest);
+    const auto weight = draw_integers(draw, weight_elements(p), largest);
+    const auto bias = draw_integers(draw, bias_elements(p), largest);
+    const auto expected = scatter(p, output_extents(p), input, weight, bias);
+    const OnDevice in(device, elements_of(p.dtype, input));
+    const OnDevice w(device, elements_of(p.dtype, weight));
+    const OnDevice b(device, elements_of(p.dtype, bias));
+    const OnDevice out(
+        device, std::vector<std::uint8_t>(expected.size() * static_cast<std::size_t>(size_in_bytes(p.dtype)), 0xff));
+    const OnDevice workspace(device,
+                             std::vector<std::uint8_t>(static_cast<std::size_t>(workspace_for(plan, p.batch)), 0xff));
+    launch_plan(device, *module, plan, p.batch,
+                {in.address(), w.address(), p.bias ? b.address() : 0, out.address(), workspace.address()});
+    device.synchronize();
+    const auto found = out.read();
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+        const double wanted = rounded_to(p.dtype, expected[i]);
+        if (element_at(p.dtype, found, i) == wanted) continue;
+        FAIL("output " << i << " of " << expected.size() << " is " << element_at(p.dtype, found, i) << ", not "
+                       << wanted);
+    }
+}
+
+}  // namespace tconv::test

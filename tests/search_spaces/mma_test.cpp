@@ -1,0 +1,74 @@
+#include <cmath>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "kernel_sources/sources.hpp"
+#include "tests/catch.hpp"
+#include "tests/search_spaces/exact.hpp"
+#include "tests/support/random_problem.hpp"
+
+using namespace tconv;
+
+namespace {
+
+const SearchSpace& mma() {
+    return test::space_named("mma");
+}
+
+constexpr std::array k_types{DataType::f32, DataType::f16, DataType::bf16};
+
+/// Random problems in every type and layout; the tensor cores want more channels than the other tests' problems have.
+Problem draw_typed_problem(test::Draw& draw) {
+    Problem p = test::draw_problem(draw);
+    p.dtype = k_types[static_cast<std::size_t>(draw.between(0, 2))];
+    p.layout = draw.chance(50) ? Layout::nchw : Layout::nhwc;
+    if (draw.chance(40)) {
+        p.in_channels = p.groups * draw.between(1, 40);
+        p.out_channels = p.groups * draw.between(1, 20);
+    }
+    return p;
+}
+
+}  // namespace
+
+TEST_CASE("accepted mma configs of random small problems are exact in the emulator") {
+    test::Draw draw(53);
+    for (int round = 0; round < test::rounds(40); ++round) {
+        const Problem p = draw_typed_problem(draw);
+        for (int i = 0; i < 2; ++i) {
+            const auto config = test::draw_config(mma(), draw, p, [](const Config&) { return true; });
+            INFO(key(p));
+            REQUIRE(config.has_value());
+            test::check_exact(mma(), draw, p, *config);
+        }
+    }
+}
+
+TEST_CASE("every value of every parameter of the mma family is exact in the emulator") {
+    // Problems on which each value has a valid config: wide rows of whole vectors, several phases, taps and channels.
+    const std::array problems{
+        parse_key("3d n3 ci36 co20 g1 i2x6x16 k2x3x3 s2x1x1 p0x1x0 op0x0x0 d1x1x1 bias f32 nchw"),
+        parse_key("1d n2 ci40 co3 g1 i600 k9 s2 p1 op0 d1 bias f16 nchw"),
+        parse_key("2d n70 ci80 co40 g1 i2x2 k4x4 s2x2 p1x1 op0x0 d1x1 nobias bf16 nhwc"),
+        parse_key("2d n2 ci144 co130 g1 i16x16 k2x2 s2x2 p0x0 op0x0 d1x1 nobias f16 nhwc"),
+        parse_key("1d n1 ci70 co20 g1 i260 k3 s1 p1 op0 d1 nobias f32 nhwc"),
+        parse_key("3d n1 ci8 co8 g1 i8x8x8 k3x3x3 s2x2x2 p1x1x1 op1x1x1 d1x1x1 nobias f32 nchw"),
+    };
+    test::Draw draw(59);
+    for (const Parameter& parameter : mma().parameters()) {
+        for (const std::int64_t value : parameter.values) {
+            bool covered = false;
+            for (const Problem& p : problems) {
+                const auto config = test::draw_config(
+                    mma(), draw, p, [&](const Config& drawn) { return drawn.at(parameter.name) == value; });
+                if (!config) continue;
+                test::check_exact(mma(), draw, p, *config);
+                covered = true;
+                break;
+            }
+            INFO(parameter.name << " = " << value);
+            CHECK(covered);
+        }
+    }
+}
