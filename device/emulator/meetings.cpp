@@ -41,11 +41,15 @@ const char* name_of(Meeting meeting) {
             return "__any_sync";
         case Meeting::all:
             return "__all_sync";
+        case Meeting::barrier:
+            return "a barrier in shared memory";
     }
     return "an unknown barrier";
 }
 
 std::string place_of(const Wait& wait) {
+    if (wait.meeting == Meeting::barrier)
+        return fmt::format("{}, phase of parity {} (line {})", name_of(wait.meeting), wait.mask, wait.line);
     if (is_of_block(wait.meeting)) return fmt::format("{} (line {})", name_of(wait.meeting), wait.line);
     return fmt::format("{} with mask {:#010x} (line {})", name_of(wait.meeting), wait.mask, wait.line);
 }
