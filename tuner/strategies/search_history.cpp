@@ -32,8 +32,9 @@ std::optional<Config> SearchHistory::draw() {
     };
     if (!space_.guesses_times()) return draw_any();
     return promising_.next(
-        random_, draw_any, [&](const Config& config) { return space_.expectation(problem_, device_, config).time; },
-        [&](const Config& config) { return is_proposed(config); });
+        random_, {draw_any, [&](const Config& config) { return space_.expectation(problem_, device_, config).time; },
+                  [&](const Config& config) { return is_proposed(config); },
+                  [&](const Config& config) { return random_neighbour(config); }});
 }
 
 void SearchHistory::report(const Config& config, std::optional<double> milliseconds) {
@@ -47,6 +48,15 @@ void SearchHistory::report(const Config& config, std::optional<double> milliseco
 std::optional<double> SearchHistory::time_of(const Config& config) const {
     const auto found = times_.find(config);
     return found == times_.end() ? std::nullopt : found->second;
+}
+
+std::optional<Config> SearchHistory::random_neighbour(const Config& config) {
+    const std::vector<Parameter>& parameters = space_.parameters();
+    const Parameter& parameter = parameters[draw_below(random_, parameters.size())];
+    Config there = config;
+    there[parameter.name] = parameter.values[draw_below(random_, parameter.values.size())];
+    if (there == config || !is_valid(there)) return std::nullopt;
+    return there;
 }
 
 std::vector<Config> SearchHistory::neighbours(const Config& config) const {

@@ -51,6 +51,8 @@ public:
     [[nodiscard]] std::vector<Config> pair_neighbours(const Config& config) const;
 
 private:
+    [[nodiscard]] std::optional<Config> random_neighbour(const Config& config);
+
     const SearchSpace& space_;
     Problem problem_;
     DeviceInfo device_;
