@@ -38,15 +38,15 @@ struct BlockRunner::Callbacks {
 
     static void copy(void* context, void* shared, const void* global, int bytes) noexcept {
         BlockRunner& runner = of(context);
-        attempt(runner, [&](PendingCopies& copies) { copies.start(shared, global, bytes); });
+        attempt(runner, [&](CudaThread& thread) { thread.copies.start(shared, global, bytes); });
     }
 
     static void commit(void* context) noexcept {
-        attempt(of(context), [](PendingCopies& copies) { copies.commit(); });
+        attempt(of(context), [](CudaThread& thread) { thread.copies.commit(); });
     }
 
     static void wait(void* context, int groups) noexcept {
-        attempt(of(context), [groups](PendingCopies& copies) { copies.wait(groups); });
+        attempt(of(context), [groups](CudaThread& thread) { thread.copies.wait(groups); });
     }
 
     static void misaligned(void* context, const char* what, const void* address, int alignment, int line) noexcept {
@@ -57,10 +57,27 @@ struct BlockRunner::Callbacks {
         runner.stop_here();
     }
 
+    static void meet_warpgroup(void* context, Meeting meeting, int line) noexcept {
+        of(context).meet_warpgroup({meeting, 0, 0, 0, line});
+    }
+
+    static void start_product(void* context, tconv_emulator::Product product, float* sums, unsigned long long a,
+                              unsigned long long b, int add) noexcept {
+        attempt(of(context), [&](CudaThread& thread) { thread.products.start(product, sums, a, b, add); });
+    }
+
+    static void commit_products(void* context) noexcept {
+        attempt(of(context), [](CudaThread& thread) { thread.products.commit(); });
+    }
+
+    static void wait_products(void* context, int groups) noexcept {
+        attempt(of(context), [groups](CudaThread& thread) { thread.products.wait(groups); });
+    }
+
     template <class Action>
     static void attempt(BlockRunner& runner, Action action) {
         try {
-            action(runner.threads_[runner.current_].copies);
+            action(runner.threads_[runner.current_]);
             return;
         } catch (const std::exception& error) {
             runner.note_failure(error.what());
@@ -76,7 +93,11 @@ BlockRunner::BlockRunner()
             &Callbacks::copy,
             &Callbacks::commit,
             &Callbacks::wait,
-            &Callbacks::misaligned} {}
+            &Callbacks::misaligned,
+            &Callbacks::meet_warpgroup,
+            &Callbacks::start_product,
+            &Callbacks::commit_products,
+            &Callbacks::wait_products} {}
 
 void BlockRunner::begin(CodeCopy& code, const std::string& kernel, const LaunchGeometry& geometry, void** arguments) {
     discard_fibres();
@@ -131,11 +152,13 @@ void BlockRunner::start_block(std::uint64_t block) {
     for (CudaThread& thread : threads_) {
         thread.state = ThreadState::ready;
         thread.copies.clear();
+        thread.products.clear();
     }
     ready_ = all_;
     exited_ = 0;
     block_meeting_.reset();
     warp_meetings_.reset(threads_.size());
+    warpgroup_meetings_.reset(threads_.size());
     failure_.clear();
 }
 
@@ -227,6 +250,19 @@ void BlockRunner::meet_warp(const Wait& wait) {
         const std::uint32_t thread = first + static_cast<std::uint32_t>(std::countr_zero(released));
         threads_[thread].state = ThreadState::ready;
         ready_.push_back(thread);
+    }
+    fibre->suspend();
+}
+
+void BlockRunner::meet_warpgroup(const Wait& wait) {
+    Fibre* fibre = threads_[current_].fibre;
+    wait_here(wait);
+    if (warpgroup_meetings_.arrive(threads_, current_)) {
+        const std::uint32_t first = current_ / k_warpgroup_size * k_warpgroup_size;
+        for (std::uint32_t thread = first; thread < first + k_warpgroup_size; ++thread) {
+            threads_[thread].state = ThreadState::ready;
+            ready_.push_back(thread);
+        }
     }
     fibre->suspend();
 }

@@ -41,6 +41,7 @@ private:
     void discard_fibres();
     void meet_block(const Wait& wait);
     void meet_warp(const Wait& wait);
+    void meet_warpgroup(const Wait& wait);
     void note_failure(const std::string& what);
     /// Called within a kernel after note_failure; the fibre is never resumed, so nothing that the caller owns is freed.
     void stop_here();
@@ -63,6 +64,7 @@ private:
     std::size_t exited_ = 0;
     BlockMeeting block_meeting_;
     WarpMeetings warp_meetings_;
+    WarpgroupMeetings warpgroup_meetings_;
     std::string failure_;
 
     std::vector<std::unique_ptr<Fibre>> fibres_;

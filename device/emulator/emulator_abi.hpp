@@ -5,7 +5,8 @@
 
 namespace tconv_emulator {
 
-/// Where a thread waits for others: first the barriers of a block, then the operations of a warp.
+/// Where a thread waits for others: first the barriers of a block, then the operations of a warp, then those of a
+/// warpgroup (128 threads).
 enum class Meeting : int {
     syncthreads,
     syncthreads_count,
@@ -19,7 +20,12 @@ enum class Meeting : int {
     ballot,
     any,
     all,
+    warpgroup,
+    wgmma_wait,
 };
+
+/// One thread's part of a warpgroup's matrix product: operands as the kernel sources describe them.
+using Product = void (*)(float* sums, unsigned long long a, unsigned long long b, int add);
 
 /// What a kernel asks of the emulator. `line` is the line of the kernel's source, for messages.
 struct Host {
@@ -35,6 +41,13 @@ struct Host {
     void (*wait)(void* context, int groups);
     /// Ends the launch, does not return: `what` accessed `address`, which must be a multiple of `alignment`.
     void (*misaligned)(void* context, const char* what, const void* address, int alignment, int line);
+    /// Returns once every thread of the warpgroup is here.
+    void (*meet_warpgroup)(void* context, Meeting meeting, int line);
+    /// `product` is called with the other arguments when this thread waits for its group, in the thread itself.
+    void (*start_product)(void* context, Product product, float* sums, unsigned long long a, unsigned long long b,
+                          int add);
+    void (*commit_products)(void* context);
+    void (*wait_products)(void* context, int groups);
 };
 
 /// The variables of a compiled kernel file that the emulator sets: three extents each, then two pointers.
