@@ -285,7 +285,7 @@ ArgumentDefinition Reader::argument(const YAML::Node& node, int line) const {
 
 LaunchDefinition Reader::launch(const YAML::Node& node, int line) const {
     const Keys keys{{"kernel", "grid", "batch_axis", "block", "arguments"},
-                    {"batch_tile", "weights_only", "shared_bytes", "alignment"}};
+                    {"when", "batch_tile", "weights_only", "shared_bytes", "alignment"}};
     const auto fields = record(node, line, "launch", keys);
     LaunchDefinition result;
     result.kernel = word(fields.at("kernel"));
@@ -301,6 +301,7 @@ LaunchDefinition Reader::launch(const YAML::Node& node, int line) const {
         if (field == fields.end()) return Formula{std::to_string(value), line, {}};
         return formula(field->second.value, field->second.line, key);
     };
+    result.when = formula_or("when", 1);
     result.batch_tile = formula_or("batch_tile", 1);
     if (result.batch_axis < 0 && fields.contains("batch_tile")) {
         fail(fields.at("batch_tile").line, "batch_tile needs a batch_axis, but that is none");
