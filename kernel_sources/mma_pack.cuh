@@ -68,12 +68,10 @@ __device__ __forceinline__ Element weight_at(const Element* weight, int group, i
 }
 
 /// Writes the packed form of two channels (of one, in TF32) into a fragment's registers.
-__device__ __forceinline__ void put_packed(u32* fragment, int half, Element first, Element second) {
+template <class T>
+__device__ __forceinline__ void put_packed(u32* fragment, int half, T first, T second) {
     if constexpr (native) {
-        u16 bits[2];
-        __builtin_memcpy(&bits[0], &first, 2);
-        __builtin_memcpy(&bits[1], &second, 2);
-        fragment[half] = bits[0] | static_cast<u32>(bits[1]) << 16;
+        fragment[half] = first.bits | static_cast<u32>(second.bits) << 16;
     } else if constexpr (bf16_thrice) {
         const float a = to_float(first);
         const float b = to_float(second);
