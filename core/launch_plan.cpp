@@ -38,7 +38,10 @@ std::int64_t workspace_alignment(const LaunchPlan& plan) {
 bool serves_batch(const LaunchPlan& plan, std::int64_t batch) {
     return std::all_of(plan.launches.begin(), plan.launches.end(), [&](const Launch& launch) {
         const auto axis = static_cast<std::size_t>(launch.batch_axis);
-        return launch.batch_axis < 0 || batch_tiles(launch, batch) <= grid_limit(axis) / launch.grid[axis];
+        if (launch.batch_axis >= 0 && batch_tiles(launch, batch) > grid_limit(axis) / launch.grid[axis]) return false;
+        return std::all_of(launch.arguments.begin(), launch.arguments.end(), [&](const Argument& argument) {
+            return argument.kind != ArgumentKind::tensor_map || map_serves_batch(argument.map, batch);
+        });
     });
 }
 

@@ -8,6 +8,7 @@
 #include "config.hpp"
 #include "device_info.hpp"
 #include "problem.hpp"
+#include "tensor_map.hpp"
 
 namespace tconv {
 
@@ -21,12 +22,16 @@ enum class ArgumentKind {
     batch,          ///< the batch of the call, as a 32-bit signed integer
     values,         ///< `values` as one by-value struct of 64-bit signed integers
     packed_weight,  ///< address of the packed weights + `offset`
+    tensor_map,     ///< `map` of `mapped` + `offset`, by value: 128 bytes aligned to 64
 };
 
 struct Argument {
     ArgumentKind kind = ArgumentKind::input;
-    std::int64_t offset = 0;           ///< bytes, workspace and packed_weight only
+    std::int64_t offset = 0;           ///< bytes, of workspace, packed_weight and tensor_map
     std::vector<std::int64_t> values;  ///< values only
+    TensorMap map{};                   ///< tensor_map only
+    /// tensor_map only: input, weight, output, workspace or packed_weight.
+    ArgumentKind mapped = ArgumentKind::input;
     friend bool operator==(const Argument&, const Argument&) = default;
 };
 
@@ -52,6 +57,9 @@ inline constexpr std::int64_t k_default_alignment = 16;
 /// The most that a plan may ask for.
 inline constexpr std::int64_t k_most_alignment = 256;
 
+/// Tensor maps that a launch may take.
+inline constexpr std::size_t k_most_tensor_maps = 8;
+
 /// Everything needed to run a tuned kernel besides its binary. The runtime replays it and knows no kernel family.
 struct LaunchPlan {
     std::string source_file;                     ///< template that the binary was made from: "direct.cu"
@@ -73,9 +81,9 @@ struct LaunchPlan {
 [[nodiscard]] LaunchPlan launch_plan_from_json(const std::string& text);
 
 /// Checks a plan against its problem and device: geometry within the device's limits, shared memory, workspace and
-/// packed weights within `workspace_limit` bytes and every offset inside them, argument kinds and counts, alignment,
-/// what a weights_only launch takes. Throws Error(bad_input) naming the first rule broken. A plan that came from a
-/// database passes here before any launch.
+/// packed weights within `workspace_limit` bytes and every offset inside them, tensor maps (inside what they map),
+/// argument kinds and counts, alignment, what a weights_only launch takes. Throws Error(bad_input) naming the first
+/// rule broken. A plan that came from a database passes here before any launch.
 void check_plan(const LaunchPlan& plan, const Problem& problem, const DeviceInfo& device,
                 std::int64_t workspace_limit = std::int64_t{1} << 30);
 
@@ -98,7 +106,7 @@ void check_plan(const LaunchPlan& plan, const Problem& problem, const DeviceInfo
 /// less than k_default_alignment, since they are allocated for the plan.
 [[nodiscard]] std::int64_t workspace_alignment(const LaunchPlan& plan);
 
-/// True where the grids of a call with `batch` entries are within the limits of CUDA.
+/// True where the grids and tensor maps of a call with `batch` entries are within the limits of CUDA.
 [[nodiscard]] bool serves_batch(const LaunchPlan& plan, std::int64_t batch);
 
 }  // namespace tconv

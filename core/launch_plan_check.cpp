@@ -90,9 +90,62 @@ void check_arguments(const Launch& launch, const Memory& memory) {
     }
 }
 
+/// What an argument refers to: a tensor map stands for the memory that it maps.
+ArgumentKind memory_of(const Argument& argument) {
+    return argument.kind == ArgumentKind::tensor_map ? argument.mapped : argument.kind;
+}
+
 bool takes(const Launch& launch, ArgumentKind kind) {
     return std::any_of(launch.arguments.begin(), launch.arguments.end(),
-                       [&](const Argument& argument) { return argument.kind == kind; });
+                       [&](const Argument& argument) { return memory_of(argument) == kind; });
+}
+
+MappedMemory mapped_memory(const LaunchPlan& plan, const Problem& problem, ArgumentKind kind) {
+    const std::int64_t size = size_in_bytes(problem.dtype);
+    const std::int64_t batch = std::max<std::int64_t>(problem.batch, 1);
+    switch (kind) {
+        case ArgumentKind::input:
+            return {0, input_elements(problem) / batch * size};
+        case ArgumentKind::output:
+            return {0, output_elements(problem) / batch * size};
+        case ArgumentKind::weight:
+            return {weight_elements(problem) * size, 0};
+        case ArgumentKind::workspace:
+            return {plan.workspace_bytes, plan.workspace_bytes_per_batch};
+        case ArgumentKind::packed_weight:
+            return {plan.packed_weight_bytes, 0};
+        default:
+            reject("a tensor map may be of input, weight, output, workspace or packed_weight alone");
+    }
+}
+
+void check_tensor_maps(const LaunchPlan& plan, const Launch& launch, const Problem& problem, const DeviceInfo& device) {
+    constexpr std::int64_t least_alignment = 16;
+    std::size_t maps = 0;
+    for (const Argument& argument : launch.arguments) {
+        if (argument.kind != ArgumentKind::tensor_map) continue;
+        if (++maps > k_most_tensor_maps)
+            reject(fmt::format("{} must take at most {} tensor maps", launch.kernel, k_most_tensor_maps));
+        if (device.kind == DeviceKind::cuda && device.compute_major < 9) {
+            reject(fmt::format("tensor maps of {} need compute capability 9.0, {} has {}.{}", launch.kernel,
+                               device.name, device.compute_major, device.compute_minor));
+        }
+        // The workspace and the packed weights are aligned to so much anyhow.
+        const bool is_tensor =
+            argument.mapped != ArgumentKind::workspace && argument.mapped != ArgumentKind::packed_weight;
+        if (is_tensor && plan.alignment < least_alignment) {
+            reject(fmt::format("alignment ({} bytes) must be at least {} where {} takes a tensor map of a tensor",
+                               plan.alignment, least_alignment, launch.kernel));
+        }
+        if (launch.weights_only && argument.map.batch_dimension >= 0)
+            reject(fmt::format("a tensor map of weights_only launch {} must not grow with the batch", launch.kernel));
+        check_tensor_map(argument.map, argument.offset, mapped_memory(plan, problem, argument.mapped), problem.batch,
+                         launch.kernel);
+        if (const std::int64_t bytes = box_bytes(argument.map); bytes > device.shared_memory_per_block) {
+            reject(fmt::format("box of {} ({} bytes) must fit into shared memory ({} bytes)", launch.kernel, bytes,
+                               device.shared_memory_per_block));
+        }
+    }
 }
 
 // What is run once for many calls may depend on nothing that differs between them, and must be there before its use.
@@ -112,8 +165,10 @@ void check_weights_only(const std::vector<Launch>& launches) {
         for (const ArgumentKind kind : {ArgumentKind::input, ArgumentKind::bias, ArgumentKind::output,
                                         ArgumentKind::workspace, ArgumentKind::batch}) {
             if (takes(launch, kind)) {
-                reject(fmt::format("weights_only launch {} may take weight, packed_weight and values alone",
-                                   launch.kernel));
+                reject(
+                    fmt::format("weights_only launch {} may take weight, packed_weight, their tensor maps and values "
+                                "alone",
+                                launch.kernel));
             }
         }
         if (launch.batch_axis >= 0)
@@ -165,6 +220,7 @@ void check_plan(const LaunchPlan& plan, const Problem& problem, const DeviceInfo
     for (const Launch& launch : plan.launches) {
         check_geometry(launch, problem.batch, device);
         check_arguments(launch, memory);
+        check_tensor_maps(plan, launch, problem, device);
         writes_output |= takes(launch, ArgumentKind::output);
     }
     if (!writes_output) reject("launch plan has no launch that takes the output");

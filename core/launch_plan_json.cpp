@@ -12,7 +12,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::array<std::pair<ArgumentKind, const char*>, 8> k_argument_names{{
+constexpr std::array<std::pair<ArgumentKind, const char*>, 9> k_argument_names{{
     {ArgumentKind::input, "input"},
     {ArgumentKind::weight, "weight"},
     {ArgumentKind::bias, "bias"},
@@ -21,6 +21,7 @@ constexpr std::array<std::pair<ArgumentKind, const char*>, 8> k_argument_names{{
     {ArgumentKind::batch, "batch"},
     {ArgumentKind::values, "values"},
     {ArgumentKind::packed_weight, "packed_weight"},
+    {ArgumentKind::tensor_map, "tensor_map"},
 }};
 
 [[noreturn]] void reject(const std::string& sentence) {
@@ -28,14 +29,49 @@ constexpr std::array<std::pair<ArgumentKind, const char*>, 8> k_argument_names{{
 }
 
 bool has_offset(ArgumentKind kind) {
-    return kind == ArgumentKind::workspace || kind == ArgumentKind::packed_weight;
+    return kind == ArgumentKind::workspace || kind == ArgumentKind::packed_weight || kind == ArgumentKind::tensor_map;
+}
+
+std::string_view name_of(ArgumentKind kind) {
+    for (const auto& [known, name] : k_argument_names) {
+        if (known == kind) return name;
+    }
+    return "?";
+}
+
+ArgumentKind kind_of(const std::string& name) {
+    const auto* const found = std::find_if(k_argument_names.begin(), k_argument_names.end(),
+                                           [&](const auto& entry) { return name == entry.second; });
+    if (found == k_argument_names.end()) reject(fmt::format("launch plan has an unknown argument kind ({})", name));
+    return found->first;
+}
+
+Json map_to_json(const TensorMap& map, ArgumentKind mapped) {
+    return {{"of", name_of(mapped)},
+            {"element", to_string(map.element)},
+            {"extents", map.extents},
+            {"strides", map.strides},
+            {"box", map.box},
+            {"swizzle", map.swizzle},
+            {"batch_dimension", map.batch_dimension},
+            {"l2_promotion", map.l2_promotion}};
+}
+
+TensorMap map_from_json(const Json& json) {
+    TensorMap map;
+    map.element = parse_map_element(json.at("element").get<std::string>());
+    map.extents = json.at("extents").get<std::vector<std::int64_t>>();
+    map.strides = json.at("strides").get<std::vector<std::int64_t>>();
+    map.box = json.at("box").get<std::vector<std::int64_t>>();
+    map.swizzle = json.at("swizzle").get<std::int64_t>();
+    map.batch_dimension = json.at("batch_dimension").get<int>();
+    map.l2_promotion = json.at("l2_promotion").get<std::int64_t>();
+    return map;
 }
 
 Json argument_to_json(const Argument& argument) {
-    Json json;
-    for (const auto& [kind, name] : k_argument_names) {
-        if (kind == argument.kind) json["kind"] = name;
-    }
+    Json json{{"kind", name_of(argument.kind)}};
+    if (argument.kind == ArgumentKind::tensor_map) json["map"] = map_to_json(argument.map, argument.mapped);
     if (has_offset(argument.kind)) json["offset"] = argument.offset;
     if (argument.kind == ArgumentKind::values) json["values"] = argument.values;
     return json;
@@ -43,11 +79,11 @@ Json argument_to_json(const Argument& argument) {
 
 Argument argument_from_json(const Json& json) {
     Argument argument;
-    const auto name = json.at("kind").get<std::string>();
-    const auto* const found = std::find_if(k_argument_names.begin(), k_argument_names.end(),
-                                           [&](const auto& entry) { return name == entry.second; });
-    if (found == k_argument_names.end()) reject(fmt::format("launch plan has an unknown argument kind ({})", name));
-    argument.kind = found->first;
+    argument.kind = kind_of(json.at("kind").get<std::string>());
+    if (argument.kind == ArgumentKind::tensor_map) {
+        argument.map = map_from_json(json.at("map"));
+        argument.mapped = kind_of(json.at("map").at("of").get<std::string>());
+    }
     if (has_offset(argument.kind)) argument.offset = json.at("offset").get<std::int64_t>();
     if (argument.kind == ArgumentKind::values) argument.values = json.at("values").get<std::vector<std::int64_t>>();
     return argument;

@@ -10,6 +10,7 @@
 
 #include "core/device_info.hpp"
 #include "core/outcome.hpp"
+#include "core/tensor_map.hpp"
 
 namespace tconv {
 
@@ -44,6 +45,12 @@ public:
 
     /// Enqueues it on the default stream. Throws Error(device).
     virtual void replay() = 0;
+};
+
+/// A tensor map as a kernel takes it by value. On CUDA the driver's CUtensorMap, which only the hardware reads; on the
+/// emulator a tconv_emulator::TensorMap. It holds the array's address, so it is good for that address alone.
+struct alignas(64) EncodedTensorMap {
+    std::array<unsigned char, 128> bytes{};
 };
 
 struct LaunchGeometry {
@@ -84,6 +91,12 @@ public:
     /// Marks memory that no kernel may touch, or may touch again. Only an address-sanitized emulator enforces it.
     virtual void forbid_access(DevicePointer, std::size_t) {}
     virtual void allow_access(DevicePointer, std::size_t) {}
+
+    /// The form that a launch takes `map` in, for an array at `address`, which is a multiple of 16, in a call with
+    /// `batch` entries. Touches no device memory and takes about as long as hashing the
+    /// numbers, so that a launch makes its maps anew; a recorded launch keeps them. Throws Error(unavailable) where the
+    /// driver knows no tensor maps, Error(device) where it refuses this one.
+    [[nodiscard]] virtual EncodedTensorMap encode(const TensorMap& map, std::int64_t batch, DevicePointer address) = 0;
 
     /// Enqueues one launch; `arguments[i]` points at the value of argument i, as for cuLaunchKernel.
     virtual void launch(Module& module, const std::string& kernel, const LaunchGeometry& geometry, void** arguments,

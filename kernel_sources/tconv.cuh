@@ -45,7 +45,7 @@ struct alignas(2) Halves<1> {
 
 #ifdef TCONV_EMULATOR
 
-/// The block's dynamic shared memory, aligned to 128 bytes.
+/// The block's dynamic shared memory, aligned to 1024 bytes: as much as any swizzle of the copy engine looks at.
 template <class T>
 __device__ __forceinline__ T* dynamic_shared() {
     return static_cast<T*>(tconv_emulator::dynamic_shared());
@@ -122,7 +122,7 @@ __device__ __forceinline__ float to_float(f16 value) {
 
 template <class T>
 __device__ __forceinline__ T* dynamic_shared() {
-    extern __shared__ __align__(128) unsigned char tconv_dynamic_shared[];
+    extern __shared__ __align__(1024) unsigned char tconv_dynamic_shared[];
     return reinterpret_cast<T*>(tconv_dynamic_shared);
 }
 

@@ -15,11 +15,6 @@ constexpr int k_operand_row = 128;
 constexpr int k_operand_step = 32;
 constexpr int k_warpgroup = 128;
 
-/// Where byte `column` of row `row` lies, from an address on that is a multiple of 1024.
-__device__ constexpr int swizzled(int row, int column) {
-    return row * k_operand_row + (column ^ (row % 8 * 16));
-}
-
 #ifdef TCONV_EMULATOR
 
 /// Describes an operand: the first row, a byte offset along K (a multiple of 32), bytes from eight rows to the next.

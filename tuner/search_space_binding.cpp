@@ -74,6 +74,19 @@ Binding::Bound Binding::compile(const Formula& formula) const {
     }
 }
 
+std::vector<Binding::Bound> Binding::compile(const std::vector<Formula>& formulas) const {
+    std::vector<Bound> result;
+    result.reserve(formulas.size());
+    for (const Formula& formula : formulas)
+        result.push_back(compile(formula));
+    return result;
+}
+
+Binding::BoundMap Binding::compile(const MapDefinition& map) const {
+    return {compile(map.extents), compile(map.strides),         compile(map.box),
+            compile(map.swizzle), compile(map.batch_dimension), compile(map.l2_promotion)};
+}
+
 Binding::BoundLaunch Binding::compile(const LaunchDefinition& launch) const {
     BoundLaunch result{{},
                        {},
@@ -89,8 +102,8 @@ Binding::BoundLaunch Binding::compile(const LaunchDefinition& launch) const {
     for (const ArgumentDefinition& argument : launch.arguments) {
         BoundArgument bound;
         if (argument.offset) bound.offset = compile(*argument.offset);
-        for (const Formula& formula : argument.values)
-            bound.values.push_back(compile(formula));
+        bound.values = compile(argument.values);
+        if (argument.map) bound.map = compile(*argument.map);
         result.arguments.push_back(std::move(bound));
     }
     return result;
@@ -209,6 +222,41 @@ std::string Binding::bind(const Config& config) {
     return {};
 }
 
+std::vector<std::int64_t> Binding::integers(const std::vector<Bound>& list) const {
+    std::vector<std::int64_t> values;
+    values.reserve(list.size());
+    for (const Bound& bound : list)
+        values.push_back(integer(bound));
+    return values;
+}
+
+TensorMap Binding::tensor_map(const MapDefinition& definition, const BoundMap& bound) const {
+    TensorMap map;
+    // The problem's types have the names of map elements.
+    map.element = parse_map_element(definition.element == "dtype" ? to_string(problem_.dtype)
+                                                                  : std::string_view(definition.element));
+    map.extents = integers(bound.extents);
+    map.strides = integers(bound.strides);
+    map.box = integers(bound.box);
+    map.swizzle = integer(bound.swizzle);
+    // Beyond the int's range it is refused all the same.
+    map.batch_dimension = static_cast<int>(std::clamp<std::int64_t>(integer(bound.batch_dimension), -2, 100));
+    map.l2_promotion = integer(bound.l2_promotion);
+    return map;
+}
+
+Argument Binding::argument(const ArgumentDefinition& definition, const BoundArgument& bound) const {
+    Argument argument;
+    argument.kind = definition.kind;
+    if (bound.offset) argument.offset = integer_from(*bound.offset, 0, "the offset");
+    argument.values = integers(bound.values);
+    if (bound.map) {
+        argument.map = tensor_map(*definition.map, *bound.map);
+        argument.mapped = definition.map->of;
+    }
+    return argument;
+}
+
 Launch Binding::launch(std::size_t index) const {
     const LaunchDefinition& definition = space_.launches[index];
     const BoundLaunch& bound = launches_[index];
@@ -222,16 +270,8 @@ Launch Binding::launch(std::size_t index) const {
     }
     result.weights_only = definition.weights_only;
     result.shared_bytes = integer_from(bound.shared_bytes, 0, "shared_bytes");
-    for (std::size_t i = 0; i < definition.arguments.size(); ++i) {
-        Argument argument;
-        argument.kind = definition.arguments[i].kind;
-        if (bound.arguments[i].offset) {
-            argument.offset = integer_from(*bound.arguments[i].offset, 0, "the offset");
-        }
-        for (const Bound& value : bound.arguments[i].values)
-            argument.values.push_back(integer(value));
-        result.arguments.push_back(std::move(argument));
-    }
+    for (std::size_t i = 0; i < definition.arguments.size(); ++i)
+        result.arguments.push_back(argument(definition.arguments[i], bound.arguments[i]));
     return result;
 }
 

@@ -45,9 +45,18 @@ private:
         const Formula* formula;
         Expression expression;
     };
+    struct BoundMap {
+        std::vector<Bound> extents;
+        std::vector<Bound> strides;
+        std::vector<Bound> box;
+        Bound swizzle;
+        Bound batch_dimension;
+        Bound l2_promotion;
+    };
     struct BoundArgument {
         std::optional<Bound> offset;
         std::vector<Bound> values;
+        std::optional<BoundMap> map;
     };
     struct BoundLaunch {
         std::vector<Bound> grid;
@@ -60,6 +69,8 @@ private:
     };
 
     [[nodiscard]] Bound compile(const Formula& formula) const;
+    [[nodiscard]] std::vector<Bound> compile(const std::vector<Formula>& formulas) const;
+    [[nodiscard]] BoundMap compile(const MapDefinition& map) const;
     [[nodiscard]] BoundLaunch compile(const LaunchDefinition& launch) const;
     [[nodiscard]] std::int64_t integer(const Bound& bound) const;
     [[nodiscard]] std::int64_t integer_from(const Bound& bound, std::int64_t least, const std::string& what) const;
@@ -69,6 +80,9 @@ private:
     [[nodiscard]] bool descend(std::size_t level, const std::function<bool(const Config&)>& visit);
     [[nodiscard]] bool descend_at_random(std::size_t level, const std::function<std::uint64_t(std::uint64_t)>& below,
                                          const std::function<bool(const Config&)>& accept);
+    [[nodiscard]] std::vector<std::int64_t> integers(const std::vector<Bound>& list) const;
+    [[nodiscard]] TensorMap tensor_map(const MapDefinition& definition, const BoundMap& bound) const;
+    [[nodiscard]] Argument argument(const ArgumentDefinition& definition, const BoundArgument& bound) const;
     [[nodiscard]] Launch launch(std::size_t index) const;
     [[nodiscard]] std::int64_t alignment(const Bound& bound) const;
 

@@ -57,6 +57,9 @@ private:
     std::int64_t integer(const YAML::Node& node, int line, const std::string& what) const;
     Formula formula(const YAML::Node& node, int line, const std::string& what) const;
     std::array<Formula, 3> three_formulas(const Entry& entry) const;
+    std::vector<Formula> formulas(const Entry& entry) const;
+    Formula formula_or(const std::map<std::string, Entry>& fields, const std::string& key, std::int64_t otherwise,
+                       int line) const;
 
     std::vector<Rule> rules(const Entry& entry) const;
     void read_parameters(const Entry& entry);
@@ -65,6 +68,7 @@ private:
     bool flag(const Entry& entry) const;
     int batch_axis(const Entry& entry) const;
     void check_weights_only(const LaunchDefinition& launch, int line) const;
+    void read_map(const Entry& entry, ArgumentDefinition& argument) const;
     ArgumentDefinition argument(const YAML::Node& node, int line) const;
     void read_defaults(const Entry& entry);
     void claim_name(const std::string& name, int line, const std::string& what);
@@ -164,6 +168,20 @@ std::array<Formula, 3> Reader::three_formulas(const Entry& entry) const {
     return result;
 }
 
+std::vector<Formula> Reader::formulas(const Entry& entry) const {
+    std::vector<Formula> result;
+    for (const YAML::Node& node : list(entry))
+        result.push_back(formula(node, entry.line, entry.key));
+    return result;
+}
+
+Formula Reader::formula_or(const std::map<std::string, Entry>& fields, const std::string& key, std::int64_t otherwise,
+                           int line) const {
+    const auto field = fields.find(key);
+    if (field == fields.end()) return Formula{std::to_string(otherwise), line, {}};
+    return formula(field->second.value, field->second.line, key);
+}
+
 std::vector<Rule> Reader::rules(const Entry& entry) const {
     std::vector<Rule> result;
     for (const YAML::Node& node : list(entry)) {
@@ -246,6 +264,46 @@ int Reader::batch_axis(const Entry& entry) const {
     fail(entry.line, fmt::format("batch_axis must be x, y, z or none, not {}", axis));
 }
 
+void Reader::read_map(const Entry& entry, ArgumentDefinition& argument) const {
+    static const std::map<std::string, ArgumentKind> kinds = {
+        {"input", ArgumentKind::input},
+        {"weight", ArgumentKind::weight},
+        {"output", ArgumentKind::output},
+        {"workspace", ArgumentKind::workspace},
+        {"packed_weight", ArgumentKind::packed_weight},
+    };
+    const Keys keys{{"of", "extents", "strides_bytes", "box"},
+                    {"element", "offset", "swizzle", "batch_dimension", "l2_promotion"}};
+    const auto fields = record(entry.value, entry.line, "tensor_map", keys);
+    MapDefinition& map = argument.map.emplace();
+    const auto of = kinds.find(word(fields.at("of")));
+    if (of == kinds.end()) {
+        fail(fields.at("of").line,
+             fmt::format("a tensor map is of input, weight, output, workspace or packed_weight, not {}",
+                         word(fields.at("of"))));
+    }
+    map.of = of->second;
+    map.element = fields.contains("element") ? word(fields.at("element")) : "dtype";
+    try {
+        if (map.element != "dtype") (void)parse_map_element(map.element);
+    } catch (const Error& error) {
+        fail(fields.at("element").line, fmt::format("{}, or dtype", error.what()));
+    }
+    map.extents = formulas(fields.at("extents"));
+    map.strides = formulas(fields.at("strides_bytes"));
+    map.box = formulas(fields.at("box"));
+    if (map.box.size() != map.extents.size() || map.strides.size() + 1 != map.extents.size()) {
+        fail(entry.line,
+             fmt::format("a tensor map of {} extents needs as many of box and one less of strides_bytes, not {} "
+                         "and {}",
+                         map.extents.size(), map.box.size(), map.strides.size()));
+    }
+    argument.offset = formula_or(fields, "offset", 0, entry.line);
+    map.swizzle = formula_or(fields, "swizzle", 0, entry.line);
+    map.batch_dimension = formula_or(fields, "batch_dimension", -1, entry.line);
+    map.l2_promotion = formula_or(fields, "l2_promotion", 128, entry.line);
+}
+
 ArgumentDefinition Reader::argument(const YAML::Node& node, int line) const {
     static const std::map<std::string, ArgumentKind> kinds = {
         {"input", ArgumentKind::input},
@@ -258,16 +316,19 @@ ArgumentDefinition Reader::argument(const YAML::Node& node, int line) const {
     };
     ArgumentDefinition result;
     if (node.IsMap()) {
-        const auto fields = record(node, line, "an argument", {{}, {"workspace", "packed_weight", "values"}});
-        if (fields.size() != 1) fail(line, "an argument holds one of workspace, packed_weight and values");
+        const auto fields =
+            record(node, line, "an argument", {{}, {"workspace", "packed_weight", "values", "tensor_map"}});
+        if (fields.size() != 1) fail(line, "an argument holds one of workspace, packed_weight, values and tensor_map");
         const Entry& entry = fields.begin()->second;
-        if (entry.key != "values") {
+        if (entry.key == "tensor_map") {
+            result.kind = ArgumentKind::tensor_map;
+            read_map(entry, result);
+        } else if (entry.key != "values") {
             result.kind = kinds.at(entry.key);
             result.offset = formula(entry.value, entry.line, "the offset");
         } else {
             result.kind = ArgumentKind::values;
-            for (const YAML::Node& value : list(entry))
-                result.values.push_back(formula(value, entry.line, "a value"));
+            result.values = formulas(entry);
             if (result.values.empty()) fail(entry.line, "the argument values is an empty list");
         }
         return result;
@@ -275,8 +336,8 @@ ArgumentDefinition Reader::argument(const YAML::Node& node, int line) const {
     const auto kind = kinds.find(node.IsScalar() ? node.Scalar() : "");
     if (kind == kinds.end()) {
         fail(line, fmt::format("unknown argument {}; known are input, weight, bias, output, workspace, "
-                               "packed_weight, batch, {{workspace: offset}}, {{packed_weight: offset}} and "
-                               "{{values: [...]}}",
+                               "packed_weight, batch, {{workspace: offset}}, {{packed_weight: offset}}, "
+                               "{{values: [...]}} and {{tensor_map: {{...}}}}",
                                node.IsScalar() ? node.Scalar() : "of another shape"));
     }
     result.kind = kind->second;
@@ -296,18 +357,13 @@ LaunchDefinition Reader::launch(const YAML::Node& node, int line) const {
     result.grid = three_formulas(fields.at("grid"));
     result.block = three_formulas(fields.at("block"));
     result.batch_axis = batch_axis(fields.at("batch_axis"));
-    const auto formula_or = [&](const std::string& key, std::int64_t value) {
-        const auto field = fields.find(key);
-        if (field == fields.end()) return Formula{std::to_string(value), line, {}};
-        return formula(field->second.value, field->second.line, key);
-    };
-    result.when = formula_or("when", 1);
-    result.batch_tile = formula_or("batch_tile", 1);
+    result.when = formula_or(fields, "when", 1, line);
+    result.batch_tile = formula_or(fields, "batch_tile", 1, line);
     if (result.batch_axis < 0 && fields.contains("batch_tile")) {
         fail(fields.at("batch_tile").line, "batch_tile needs a batch_axis, but that is none");
     }
-    result.shared_bytes = formula_or("shared_bytes", 0);
-    result.alignment = formula_or("alignment", k_default_alignment);
+    result.shared_bytes = formula_or(fields, "shared_bytes", 0, line);
+    result.alignment = formula_or(fields, "alignment", k_default_alignment, line);
     for (const YAML::Node& item : list(fields.at("arguments"))) {
         result.arguments.push_back(argument(item, item.IsNull() ? fields.at("arguments").line : line_of(item)));
     }
@@ -320,8 +376,8 @@ LaunchDefinition Reader::launch(const YAML::Node& node, int line) const {
 void Reader::check_weights_only(const LaunchDefinition& launch, int line) const {
     if (launch.batch_axis >= 0) fail(line, "a weights_only launch needs batch_axis none");
     for (const ArgumentDefinition& argument : launch.arguments) {
-        if (argument.kind != ArgumentKind::weight && argument.kind != ArgumentKind::packed_weight &&
-            argument.kind != ArgumentKind::values) {
+        const ArgumentKind kind = argument.map ? argument.map->of : argument.kind;
+        if (kind != ArgumentKind::weight && kind != ArgumentKind::packed_weight && kind != ArgumentKind::values) {
             fail(line, "a weights_only launch may take weight, packed_weight and values alone");
         }
     }

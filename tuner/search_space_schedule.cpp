@@ -54,6 +54,15 @@ private:
         }
     }
 
+    void check_map(const MapDefinition& map) const {
+        for (const std::vector<Formula>* list : {&map.extents, &map.strides, &map.box}) {
+            for (const Formula& formula : *list)
+                check(formula, false);
+        }
+        for (const Formula* formula : {&map.swizzle, &map.batch_dimension, &map.l2_promotion})
+            check(*formula, false);
+    }
+
     void check_launch(const LaunchDefinition& launch) const {
         for (const Formula& formula : launch.grid)
             check(formula, false);
@@ -67,6 +76,7 @@ private:
             if (argument.offset) check(*argument.offset, false);
             for (const Formula& formula : argument.values)
                 check(formula, false);
+            if (argument.map) check_map(*argument.map);
         }
     }
 

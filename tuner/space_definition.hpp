@@ -31,10 +31,23 @@ struct DerivedQuantity {
     bool constant = false;  ///< handed to the kernel's prelude
 };
 
+/// A tensor map as written in a file: the numbers are expressions.
+struct MapDefinition {
+    ArgumentKind of = ArgumentKind::input;
+    std::string element;  ///< "dtype": the problem's; else a name of MapElement
+    std::vector<Formula> extents;
+    std::vector<Formula> strides;
+    std::vector<Formula> box;
+    Formula swizzle;
+    Formula batch_dimension;
+    Formula l2_promotion;
+};
+
 struct ArgumentDefinition {
     ArgumentKind kind = ArgumentKind::input;
-    std::optional<Formula> offset;  ///< workspace and packed_weight only
+    std::optional<Formula> offset;  ///< workspace, packed_weight and tensor_map only
     std::vector<Formula> values;    ///< values only
+    std::optional<MapDefinition> map;
 };
 
 struct LaunchDefinition {

@@ -12,6 +12,7 @@
 #include "device/driver/driver_library.hpp"
 #include "device/driver/image.hpp"
 #include "device/driver/recording.hpp"
+#include "device/driver/tensor_map.hpp"
 
 namespace tconv::cuda {
 namespace {
@@ -229,6 +230,11 @@ public:
         if (bytes == 0) return;
         const Current current(*context_);
         check(calls().fill(destination, value, bytes, nullptr), "cuMemsetD8Async", fmt::format("{} bytes", bytes));
+    }
+
+    EncodedTensorMap encode(const TensorMap& map, std::int64_t batch, DevicePointer address) override {
+        const Current current(*context_);
+        return encode_tensor_map(map, batch, address);
     }
 
     void launch(Module& module, const std::string& kernel, const LaunchGeometry& geometry, void** arguments,

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <numeric>
 
@@ -38,15 +39,17 @@ struct BlockRunner::Callbacks {
 
     static void copy(void* context, void* shared, const void* global, int bytes) noexcept {
         BlockRunner& runner = of(context);
-        attempt(runner, [&](CudaThread& thread) { thread.copies.start(shared, global, bytes); });
+        attempt(runner, [&] { runner.own_copies().start(shared, global, bytes); });
     }
 
     static void commit(void* context) noexcept {
-        attempt(of(context), [](CudaThread& thread) { thread.copies.commit(); });
+        BlockRunner& runner = of(context);
+        attempt(runner, [&] { runner.own_copies().commit(); });
     }
 
     static void wait(void* context, int groups) noexcept {
-        attempt(of(context), [groups](CudaThread& thread) { thread.copies.wait(groups); });
+        BlockRunner& runner = of(context);
+        attempt(runner, [&] { runner.own_copies().wait(groups); });
     }
 
     static void misaligned(void* context, const char* what, const void* address, int alignment, int line) noexcept {
@@ -63,24 +66,73 @@ struct BlockRunner::Callbacks {
 
     static void start_product(void* context, tconv_emulator::Product product, float* sums, unsigned long long a,
                               unsigned long long b, int add) noexcept {
-        attempt(of(context), [&](CudaThread& thread) { thread.products.start(product, sums, a, b, add); });
+        BlockRunner& runner = of(context);
+        attempt(runner, [&] { runner.threads_[runner.current_].products.start(product, sums, a, b, add); });
     }
 
     static void commit_products(void* context) noexcept {
-        attempt(of(context), [](CudaThread& thread) { thread.products.commit(); });
+        BlockRunner& runner = of(context);
+        attempt(runner, [&] { runner.threads_[runner.current_].products.commit(); });
     }
 
     static void wait_products(void* context, int groups) noexcept {
-        attempt(of(context), [groups](CudaThread& thread) { thread.products.wait(groups); });
+        BlockRunner& runner = of(context);
+        attempt(runner, [&] { runner.threads_[runner.current_].products.wait(groups); });
+    }
+
+    static void barrier_init(void* context, void* barrier, unsigned arrivals, int line) noexcept {
+        BlockRunner& runner = of(context);
+        attempt(
+            runner, [&] { runner.barriers_.init(barrier, arrivals); }, line);
+    }
+
+    static void barrier_arrive(void* context, void* barrier, unsigned arrivals, unsigned bytes, int line) noexcept {
+        BlockRunner& runner = of(context);
+        attempt(
+            runner, [&] { runner.arrive(barrier, arrivals, bytes); }, line);
+    }
+
+    static int barrier_wait(void* context, void* barrier, unsigned parity, int waits, int line) noexcept {
+        BlockRunner& runner = of(context);
+        bool complete = false;
+        attempt(
+            runner, [&] { complete = runner.meet_at_barrier(barrier, parity, waits != 0, line); }, line);
+        return complete ? 1 : 0;
+    }
+
+    static void load_box(void* context, void* shared, const tconv_emulator::TensorMap* map, const int* corner,
+                         int dimensions, void* barrier, int line) noexcept {
+        BlockRunner& runner = of(context);
+        const auto start = [&] {
+            if (map->mark != tconv_emulator::k_tensor_map_mark)
+                throw Error(ErrorKind::device, "what should be a tensor map is none");
+            if (map->dimensions != dimensions) {
+                throw Error(ErrorKind::device, fmt::format("a box of {} dimensions is asked of a tensor map of {}",
+                                                           dimensions, map->dimensions));
+            }
+            BarrierCopy copy{barrier, static_cast<unsigned char*>(shared), box_bytes(*map), nullptr, *map, {}};
+            std::copy_n(corner, dimensions, copy.corner.begin());
+            runner.start_copy(copy);
+        };
+        attempt(runner, start, line);
+    }
+
+    static void load_bytes(void* context, void* shared, const void* global, unsigned bytes, void* barrier,
+                           int line) noexcept {
+        BlockRunner& runner = of(context);
+        const auto start = [&] {
+            runner.start_copy({barrier, static_cast<unsigned char*>(shared), bytes, global, std::nullopt, {}});
+        };
+        attempt(runner, start, line);
     }
 
     template <class Action>
-    static void attempt(BlockRunner& runner, Action action) {
+    static void attempt(BlockRunner& runner, const Action& action, int line = 0) {
         try {
-            action(runner.threads_[runner.current_]);
+            action();
             return;
         } catch (const std::exception& error) {
-            runner.note_failure(error.what());
+            runner.note_failure(line > 0 ? fmt::format("{} (line {})", error.what(), line) : error.what());
         }
         runner.stop_here();
     }
@@ -93,6 +145,11 @@ BlockRunner::BlockRunner()
             &Callbacks::copy,
             &Callbacks::commit,
             &Callbacks::wait,
+            &Callbacks::barrier_init,
+            &Callbacks::barrier_arrive,
+            &Callbacks::barrier_wait,
+            &Callbacks::load_box,
+            &Callbacks::load_bytes,
             &Callbacks::misaligned,
             &Callbacks::meet_warpgroup,
             &Callbacks::start_product,
@@ -130,8 +187,10 @@ void BlockRunner::run(std::uint64_t block, std::uint64_t seed) {
     Random random(seed);
     run_ready_threads(random);
     if (failure_.empty() && exited_ != threads_.size()) {
-        failure_ = fmt::format("deadlock in {}: {}", block_name(), describe_waiting(threads_));
+        failure_ = deadlock();
     }
+    if (failure_.empty() && barriers_.any_copies())
+        failure_ = fmt::format("{} ends before copies that it started: no barrier was waited for", block_name());
     if (failure_.empty()) {
         const std::string damage = dynamic_shared_.damage();
         if (!damage.empty()) failure_ = fmt::format("{} {}", block_name(), damage);
@@ -159,6 +218,8 @@ void BlockRunner::start_block(std::uint64_t block) {
     block_meeting_.reset();
     warp_meetings_.reset(threads_.size());
     warpgroup_meetings_.reset(threads_.size());
+    barriers_.reset();
+    at_barriers_.clear();
     failure_.clear();
 }
 
@@ -265,6 +326,64 @@ void BlockRunner::meet_warpgroup(const Wait& wait) {
         }
     }
     fibre->suspend();
+}
+
+bool BlockRunner::meet_at_barrier(void* barrier, unsigned parity, bool waits, int line) {
+    if (SharedBarriers::is_complete(barrier, parity)) return true;
+    if (barriers_.settle(barrier)) {
+        wake_waiting_at(barrier);
+        return true;
+    }
+    Fibre* fibre = threads_[current_].fibre;
+    if (!waits) {
+        ready_.push_back(current_);
+        fibre->suspend();
+        return SharedBarriers::is_complete(barrier, parity);
+    }
+    wait_here({Meeting::barrier, parity & 1U, reinterpret_cast<std::uintptr_t>(barrier), 0, line});
+    at_barriers_.push_back(current_);
+    fibre->suspend();
+    return true;
+}
+
+void BlockRunner::arrive(void* barrier, unsigned arrivals, unsigned bytes) {
+    if (barriers_.arrive(barrier, arrivals, bytes) || (is_waited_for(barrier) && barriers_.settle(barrier)))
+        wake_waiting_at(barrier);
+}
+
+void BlockRunner::start_copy(const BarrierCopy& copy) {
+    barriers_.start(copy);
+    if (is_waited_for(copy.barrier) && barriers_.settle(copy.barrier)) wake_waiting_at(copy.barrier);
+}
+
+bool BlockRunner::is_waited_for(const void* barrier) const {
+    const auto address = reinterpret_cast<std::uintptr_t>(barrier);
+    return std::any_of(at_barriers_.begin(), at_barriers_.end(),
+                       [&](std::uint32_t thread) { return threads_[thread].wait.value == address; });
+}
+
+// Its phase has turned over, so all that wait there wait for the one before.
+void BlockRunner::wake_waiting_at(void* barrier) {
+    const auto address = reinterpret_cast<std::uintptr_t>(barrier);
+    const auto others = std::partition(at_barriers_.begin(), at_barriers_.end(),
+                                       [&](std::uint32_t thread) { return threads_[thread].wait.value != address; });
+    for (auto thread = others; thread != at_barriers_.end(); ++thread) {
+        threads_[*thread].state = ThreadState::ready;
+        ready_.push_back(*thread);
+    }
+    at_barriers_.erase(others, at_barriers_.end());
+}
+
+std::string BlockRunner::deadlock() const {
+    std::string text = fmt::format("deadlock in {}: {}", block_name(), describe_waiting(threads_));
+    if (at_barriers_.empty()) return text;
+    const Wait& first = threads_[at_barriers_.front()].wait;
+    const void* barrier = reinterpret_cast<const void*>(static_cast<std::uintptr_t>(first.value));
+    return text + fmt::format("; the barrier of line {} {}", first.line, barriers_.missing(barrier));
+}
+
+PendingCopies& BlockRunner::own_copies() {
+    return threads_[current_].copies;
 }
 
 void BlockRunner::note_failure(const std::string& what) {

@@ -12,6 +12,7 @@
 #include "device/emulator/loaded_code.hpp"
 #include "device/emulator/meetings.hpp"
 #include "device/emulator/random_order.hpp"
+#include "device/emulator/shared_barriers.hpp"
 
 namespace tconv::emulator {
 
@@ -42,6 +43,14 @@ private:
     void meet_block(const Wait& wait);
     void meet_warp(const Wait& wait);
     void meet_warpgroup(const Wait& wait);
+    /// True where the phase is complete; false only where the thread does not wait.
+    [[nodiscard]] bool meet_at_barrier(void* barrier, unsigned parity, bool waits, int line);
+    void arrive(void* barrier, unsigned arrivals, unsigned bytes);
+    void start_copy(const BarrierCopy& copy);
+    void wake_waiting_at(void* barrier);
+    [[nodiscard]] bool is_waited_for(const void* barrier) const;
+    [[nodiscard]] std::string deadlock() const;
+    [[nodiscard]] PendingCopies& own_copies();
     void note_failure(const std::string& what);
     /// Called within a kernel after note_failure; the fibre is never resumed, so nothing that the caller owns is freed.
     void stop_here();
@@ -65,6 +74,8 @@ private:
     BlockMeeting block_meeting_;
     WarpMeetings warp_meetings_;
     WarpgroupMeetings warpgroup_meetings_;
+    SharedBarriers barriers_;
+    std::vector<std::uint32_t> at_barriers_;  // threads that wait at one
     std::string failure_;
 
     std::vector<std::unique_ptr<Fibre>> fibres_;

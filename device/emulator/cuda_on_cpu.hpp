@@ -62,6 +62,27 @@ inline void copy_async_wait(int groups) {
     host->wait(host->context, groups);
 }
 
+inline void barrier_init(void* barrier, unsigned arrivals, int line) {
+    check_alignment(barrier, 8, "barrier", line);
+    host->barrier_init(host->context, barrier, arrivals, line);
+}
+inline void barrier_arrive(void* barrier, unsigned arrivals, unsigned bytes, int line) {
+    host->barrier_arrive(host->context, barrier, arrivals, bytes, line);
+}
+inline bool barrier_wait(void* barrier, unsigned parity, bool waits, int line) {
+    return host->barrier_wait(host->context, barrier, parity, waits, line) != 0;
+}
+inline void load_box(void* shared, const void* map, const int* corner, int dimensions, void* barrier, int line) {
+    check_alignment(shared, 128, "destination of a box", line);
+    host->load_box(host->context, shared, static_cast<const TensorMap*>(map), corner, dimensions, barrier, line);
+}
+inline void load_bytes(void* shared, const void* global, unsigned bytes, void* barrier, int line) {
+    check_alignment(shared, 16, "destination of a bulk copy", line);
+    check_alignment(global, 16, "source of a bulk copy", line);
+    check_alignment(reinterpret_cast<const void*>(static_cast<size_t>(bytes)), 16, "size of a bulk copy", line);
+    host->load_bytes(host->context, shared, global, bytes, barrier, line);
+}
+
 inline int lane() {
     return static_cast<int>((threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z)) % warpSize);
 }

@@ -11,9 +11,9 @@
 namespace tconv::emulator {
 namespace {
 
-constexpr std::align_val_t k_alignment{128};
+constexpr std::align_val_t k_alignment{1024};
 constexpr unsigned char k_poison = 0xff;
-constexpr std::size_t k_before = sanitizer::enabled ? 0 : 256;
+constexpr std::size_t k_before = sanitizer::enabled ? 0 : 1024;
 constexpr std::size_t k_after = sanitizer::enabled ? 0 : 4096;
 
 bool is_written(unsigned char byte) {

@@ -17,7 +17,7 @@ public:
     ~DynamicShared();
 
     void resize(std::size_t bytes);
-    /// Aligned to 128 bytes; under AddressSanitizer null where the size is 0.
+    /// Aligned to 1024 bytes; under AddressSanitizer null where the size is 0.
     [[nodiscard]] void* data() const { return data_; }
     /// Sets all bytes, and the marks, to 0xff: a float that is read before it is written is a NaN.
     void poison();

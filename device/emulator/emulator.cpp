@@ -180,6 +180,8 @@ public:
         sanitizer::unpoison(host_address(pointer), bytes);
     }
 
+    [[nodiscard]] EncodedTensorMap encode(const TensorMap& map, std::int64_t batch, DevicePointer address) override;
+
     void launch(Module& module, const std::string& kernel, const LaunchGeometry& geometry, void** arguments,
                 StreamHandle) override;
 
@@ -200,6 +202,25 @@ private:
     std::uint64_t launches_ = 0;
     emulator::WorkerPool pool_;  // last: its threads end before what they use
 };
+
+EncodedTensorMap Emulator::encode(const TensorMap& map, std::int64_t batch, DevicePointer address) {
+    tconv_emulator::TensorMap numbers{};
+    numbers.address = static_cast<const unsigned char*>(host_address(address));
+    numbers.dimensions = static_cast<unsigned char>(map.extents.size());
+    numbers.element_bytes = static_cast<unsigned char>(size_of(map.element));
+    numbers.rounds_to_tf32 = map.element == MapElement::tf32 ? 1 : 0;
+    numbers.swizzle = static_cast<unsigned char>(map.swizzle);
+    numbers.mark = tconv_emulator::k_tensor_map_mark;
+    for (std::size_t i = 0; i < map.extents.size() && i < k_most_map_dimensions; ++i) {
+        numbers.extents[i] = static_cast<unsigned>(extent_for(map, i, batch));
+        numbers.box[i] = static_cast<unsigned short>(map.box[i]);
+        if (i > 0) numbers.strides[i - 1] = static_cast<unsigned long long>(map.strides[i - 1]);
+    }
+    EncodedTensorMap result;
+    static_assert(sizeof numbers == sizeof result);
+    std::memcpy(result.bytes.data(), &numbers, sizeof numbers);
+    return result;
+}
 
 void Emulator::launch(Module& module, const std::string& kernel, const LaunchGeometry& geometry, void** arguments,
                       StreamHandle) {

@@ -22,7 +22,24 @@ enum class Meeting : int {
     all,
     warpgroup,
     wgmma_wait,
+    barrier,  // a barrier in shared memory
 };
+
+/// What a kernel gets for a tensor map: the numbers of it and the array's address. Dimensions are innermost first.
+struct alignas(64) TensorMap {
+    const unsigned char* address;
+    unsigned long long strides[4];  ///< bytes, of dimensions 1 and following
+    unsigned extents[5];            ///< elements
+    unsigned short box[5];          ///< elements
+    unsigned char dimensions;       ///< 1 to 5
+    unsigned char element_bytes;
+    unsigned char rounds_to_tf32;  ///< 1: elements are f32 and are rounded to tf32 on their way
+    unsigned char swizzle;         ///< bytes: 0, 32, 64 or 128
+    unsigned char unused[46];
+    unsigned long long mark;  ///< k_tensor_map_mark: this is one
+};
+static_assert(sizeof(TensorMap) == 128, "as large as the hardware's");
+constexpr unsigned long long k_tensor_map_mark = 0x70616d726f736e65ull;
 
 /// One thread's part of a warpgroup's matrix product: operands as the kernel sources describe them.
 using Product = void (*)(float* sums, unsigned long long a, unsigned long long b, int add);
@@ -39,6 +56,16 @@ struct Host {
     void (*copy)(void* context, void* shared, const void* global, int bytes);
     void (*commit)(void* context);
     void (*wait)(void* context, int groups);
+    /// Barriers in shared memory, 8 bytes each. `arrivals` threads complete a phase, with the bytes that were expected.
+    void (*barrier_init)(void* context, void* barrier, unsigned arrivals, int line);
+    /// `arrivals` (0 or 1) of this thread, and `bytes` more to expect.
+    void (*barrier_arrive)(void* context, void* barrier, unsigned arrivals, unsigned bytes, int line);
+    /// 1 where the phase of this parity is complete. `waits`: returns only then. Else other threads may run first.
+    int (*barrier_wait)(void* context, void* barrier, unsigned parity, int waits, int line);
+    /// Starts copies whose bytes arrive, and count for the barrier, when its phase is waited for.
+    void (*load_box)(void* context, void* shared, const TensorMap* map, const int* corner, int dimensions,
+                     void* barrier, int line);
+    void (*load_bytes)(void* context, void* shared, const void* global, unsigned bytes, void* barrier, int line);
     /// Ends the launch, does not return: `what` accessed `address`, which must be a multiple of `alignment`.
     void (*misaligned)(void* context, const char* what, const void* address, int alignment, int line);
     /// Returns once every thread of the warpgroup is here.

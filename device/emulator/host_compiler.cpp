@@ -108,7 +108,7 @@ private:
 std::vector<std::string> own_options() {
     std::vector<std::string> options{
         "-std=c++17", "-x", "c++", "-shared", "-fPIC", "-O2", "-fvisibility=hidden", "-fno-exceptions",
-        "-fno-math-errno", "-fno-strict-aliasing", "-fno-threadsafe-statics", "-Wno-unknown-pragmas",
+        "-fno-math-errno", "-fno-strict-aliasing", "-fno-threadsafe-statics", "-Wno-unknown-pragmas", "-Wno-psabi",
         // A multiply-add is fused where the source says so, and nowhere else.
         "-ffp-contract=off",
         // Nothing of the C++ library: the process that loads the code may have another one.

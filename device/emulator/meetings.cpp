@@ -45,11 +45,15 @@ const char* name_of(Meeting meeting) {
             return "warpgroup_sync";
         case Meeting::wgmma_wait:
             return "wgmma_wait";
+        case Meeting::barrier:
+            return "a barrier in shared memory";
     }
     return "an unknown barrier";
 }
 
 std::string place_of(const Wait& wait) {
+    if (wait.meeting == Meeting::barrier)
+        return fmt::format("{}, phase of parity {} (line {})", name_of(wait.meeting), wait.mask, wait.line);
     if (!is_of_warp(wait.meeting)) return fmt::format("{} (line {})", name_of(wait.meeting), wait.line);
     return fmt::format("{} with mask {:#010x} (line {})", name_of(wait.meeting), wait.mask, wait.line);
 }

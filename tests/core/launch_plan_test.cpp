@@ -162,6 +162,120 @@ TEST_CASE("packed weights are made by launches that depend on the weight alone, 
     CHECK(refusal([](LaunchPlan& p) { p.launches.insert(p.launches.begin(), p.launches[0]); }).empty());
 }
 
+namespace {
+
+/// The sample plan with an input of 8 x 16 floats an entry that the main launch maps.
+LaunchPlan mapping_plan() {
+    LaunchPlan plan = sample_plan();
+    plan.alignment = 16;
+    Argument map;
+    map.kind = ArgumentKind::tensor_map;
+    map.mapped = ArgumentKind::input;
+    map.offset = 64;
+    map.map = {MapElement::tf32, {16, 7}, {64}, {8, 2}, 32, -1, 64};
+    plan.launches[1].arguments[0] = map;
+    return plan;
+}
+
+std::string refusal_of_map(const std::function<void(LaunchPlan&, Argument&)>& change, DeviceInfo device = {}) {
+    LaunchPlan plan = mapping_plan();
+    change(plan, plan.launches[1].arguments[0]);
+    Problem problem;
+    problem.batch = 2;
+    problem.in_channels = 1;
+    problem.input = {1, 8, 16};
+    problem.kernel = {1, 1, 1};
+    try {
+        check_plan(plan, problem, device);
+    } catch (const Error& error) {
+        return error.what();
+    }
+    return {};
+}
+
+}  // namespace
+
+TEST_CASE("a tensor map survives the plan's text") {
+    CHECK(launch_plan_from_json(to_json(mapping_plan())) == mapping_plan());
+    std::string text = to_json(mapping_plan());
+    text.replace(text.find("\"tf32\""), 6, "\"f128\"");
+    CHECK_THROWS_AS(launch_plan_from_json(text), Error);
+}
+
+TEST_CASE("a tensor map is checked with its plan") {
+    CHECK(refusal_of_map([](LaunchPlan&, Argument&) {}).empty());
+    CHECK(!refusal_of_map([](LaunchPlan&, Argument& a) { a.offset = 128; }).empty());
+    CHECK(refusal_of_map([](LaunchPlan&, Argument& a) { a.map.extents[1] = 15; }) != "");
+    CHECK(refusal_of_map([](LaunchPlan&, Argument& a) {
+              a.offset = 0;
+              a.map.extents[1] = 8;
+              a.map.batch_dimension = 1;
+          }).empty());
+    CHECK(
+        !refusal_of_map([](LaunchPlan&, Argument& a) { a.map.batch_dimension = 1; }).empty());  // the second entry ends
+    CHECK(!refusal_of_map([](LaunchPlan& p, Argument&) { p.alignment = 8; }).empty());
+    for (const ArgumentKind kind :
+         {ArgumentKind::bias, ArgumentKind::batch, ArgumentKind::values, ArgumentKind::tensor_map})
+        CHECK(!refusal_of_map([&](LaunchPlan&, Argument& a) { a.mapped = kind; }).empty());
+    // 256 bytes and 64 an entry of workspace, 200 of packed weights.
+    const auto mapped = [](ArgumentKind kind, std::int64_t rows, std::int64_t offset) {
+        return refusal_of_map([&](LaunchPlan&, Argument& a) {
+            a.mapped = kind;
+            a.map.extents[1] = rows;
+            a.offset = offset;
+        });
+    };
+    CHECK(mapped(ArgumentKind::workspace, 5, 0).empty());
+    CHECK(!mapped(ArgumentKind::workspace, 6, 0).empty());
+    CHECK(mapped(ArgumentKind::packed_weight, 2, 64).empty());
+    CHECK(!mapped(ArgumentKind::packed_weight, 2, 80).empty());
+    CHECK(!refusal_of_map([](LaunchPlan& p, Argument& a) {
+               p.launches[1].arguments.insert(p.launches[1].arguments.end(), 8, Argument(a));
+           }).empty());
+    CHECK(!refusal_of_map(
+               [](LaunchPlan&, Argument& a) {
+                   a.map.box = {8, 256}, a.map.extents[0] = 16;
+               },
+               [] {
+                   DeviceInfo small;
+                   small.shared_memory_per_block = 8191;
+                   return small;
+               }())
+               .empty());
+    DeviceInfo device;
+    device.kind = DeviceKind::cuda;
+    device.name = "NVIDIA A100";
+    device.compute_major = 8;
+    CHECK(refusal_of_map([](LaunchPlan&, Argument&) {}, device).find("compute capability 9.0") != std::string::npos);
+    device.compute_major = 9;
+    CHECK(refusal_of_map([](LaunchPlan&, Argument&) {}, device).empty());
+}
+
+TEST_CASE("a weights_only launch maps the weight and what it makes of it alone") {
+    const auto map_in_pack = [](ArgumentKind kind, int batch_dimension) {
+        return refusal_of_map([&](LaunchPlan& p, Argument&) {
+            Argument map = mapping_plan().launches[1].arguments[0];
+            map.mapped = kind;
+            map.offset = 0;
+            map.map = {MapElement::u8, {64, 1}, {64}, {16, 1}, 0, batch_dimension, 0};
+            p.launches[0].arguments.push_back(map);
+        });
+    };
+    CHECK(map_in_pack(ArgumentKind::packed_weight, -1).empty());
+    CHECK(!map_in_pack(ArgumentKind::packed_weight, 1).empty());
+    CHECK(!map_in_pack(ArgumentKind::input, -1).empty());
+    CHECK(!map_in_pack(ArgumentKind::workspace, -1).empty());
+}
+
+TEST_CASE("a plan with a tensor map serves the batches that fit its extents") {
+    LaunchPlan plan = mapping_plan();
+    plan.launches[1].batch_axis = -1;
+    CHECK(serves_batch(plan, std::int64_t{1} << 40));
+    plan.launches[1].arguments[0].map.batch_dimension = 1;
+    CHECK(serves_batch(plan, 613566756));
+    CHECK_FALSE(serves_batch(plan, 613566757));
+}
+
 TEST_CASE("a grid holds a block for each tile of batch entries, the ragged one too") {
     Launch launch = sample_plan().launches[1];
     for (const std::int64_t tile : {1, 2, 3, 8}) {

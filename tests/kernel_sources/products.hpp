@@ -67,7 +67,7 @@ __device__ void wgmma_product(const u32* a, const u32* b, float* d) {
     for (int i = threadIdx.x; i < (64 + N) * 32; i += 128) {
         const int number = i / 32;
         const int row = number < 64 ? First + number / 8 * Pitch + number % 8 : rows + number - 64;
-        tiles[(swizzled(row, i % 32 * 4)) / 4] = number < 64 ? a[i] : b[i - 64 * 32];
+        tiles[row * 32 + (i % 32 ^ row % 8 * 4)] = number < 64 ? a[i] : b[i - 64 * 32];
     }
     fence_async_proxy();
     __syncthreads();

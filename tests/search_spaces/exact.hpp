@@ -85,8 +85,10 @@ inline void check_exact(const SearchSpace& space, Draw& draw, const Problem& p, 
         device, std::vector<std::uint8_t>(expected.size() * static_cast<std::size_t>(size_in_bytes(p.dtype)), 0xff));
     const OnDevice workspace(device,
                              std::vector<std::uint8_t>(static_cast<std::size_t>(workspace_for(plan, p.batch)), 0xff));
-    launch_plan(device, *module, plan, p.batch,
-                {in.address(), w.address(), p.bias ? b.address() : 0, out.address(), workspace.address()});
+    const OnDevice packed(device, std::vector<std::uint8_t>(static_cast<std::size_t>(plan.packed_weight_bytes), 0xff));
+    launch_plan(
+        device, *module, plan, p.batch,
+        {in.address(), w.address(), p.bias ? b.address() : 0, out.address(), workspace.address(), packed.address()});
     device.synchronize();
     const auto found = out.read();
     for (std::size_t i = 0; i < expected.size(); ++i) {

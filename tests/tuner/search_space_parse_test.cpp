@@ -141,9 +141,10 @@ TEST_CASE("expressions are checked with their lines") {
 TEST_CASE("launches are checked with their lines") {
     CHECK(replaced(20, "  arguments: [input, wieght]") ==
           "a.yaml:20: unknown argument wieght; known are input, weight, bias, output, workspace, "
-          "packed_weight, batch, {workspace: offset}, {packed_weight: offset} and {values: [...]}");
+          "packed_weight, batch, {workspace: offset}, {packed_weight: offset}, {values: [...]} and "
+          "{tensor_map: {...}}");
     CHECK(replaced(20, "  arguments: [{workspace: \"0\", values: [\"1\"]}]") ==
-          "a.yaml:20: an argument holds one of workspace, packed_weight and values");
+          "a.yaml:20: an argument holds one of workspace, packed_weight, values and tensor_map");
     CHECK(replaced(20, "  arguments: [{values: []}]") == "a.yaml:20: the argument values is an empty list");
     CHECK(replaced(16, "  grid: [\"1\", \"1\"]") == "a.yaml:16: grid must be a list of 3 expressions (x, y, z), not 2");
     CHECK(after(19, "  alignment: \"tile + 1\"") ==
@@ -166,6 +167,29 @@ TEST_CASE("launches are checked with their lines") {
           "a.yaml:21: packed_weight_bytes \"-tile\" is -8, but must be at least 0");
     check_holds(replaced(15, "  kernel: 3d kernel"), "a.yaml:15: kernel \"3d kernel\" is no name");
     CHECK(after(23, "launches: []") == "a.yaml:1: the search space needs either the key launch or the key launches");
+}
+
+TEST_CASE("tensor maps are checked with their lines") {
+    const auto with_map = [](const std::string& fields) {
+        return replaced(20, "  arguments: [output, {tensor_map: {" + fields + "}}]");
+    };
+    const std::string good = "of: input, extents: [tile, 2], strides_bytes: [64], box: [16, 2]";
+    CHECK(with_map(good) == "no error");
+    CHECK(with_map(good + ", element: tf32, offset: tile, swizzle: 64, batch_dimension: 1, l2_promotion: 256") ==
+          "no error");
+    CHECK(with_map("of: input, extents: [4], box: [4]") == "a.yaml:20: tensor_map lacks the key strides_bytes");
+    CHECK(with_map(good + ", interleave: 16").find("a.yaml:20: unknown key interleave in tensor_map") == 0);
+    CHECK(with_map("of: bias, extents: [4], strides_bytes: [], box: [4]") ==
+          "a.yaml:20: a tensor map is of input, weight, output, workspace or packed_weight, not bias");
+    CHECK(with_map(good + ", element: f64") == "a.yaml:20: element (f64) must be f32, tf32, f16, bf16 or u8, or dtype");
+    CHECK(with_map("of: input, extents: [4, 4], strides_bytes: [64, 64], box: [4, 4]") ==
+          "a.yaml:20: a tensor map of 2 extents needs as many of box and one less of strides_bytes, not 2 and 2");
+    CHECK(with_map(good + ", swizzle: width") == "a.yaml:20: unknown name width in \"width\"");
+    CHECK(with_map("of: input, extents: [width], strides_bytes: [], box: [4]") ==
+          "a.yaml:20: unknown name width in \"width\"");
+    CHECK(with_map("of: input, extents: [tile / 3], strides_bytes: [], box: [4]") ==
+          "a.yaml:20: \"tile / 3\" is 2.6666666666666665, which is no integer");
+    CHECK(with_map(good + ", offset: -tile") == "a.yaml:20: the offset \"-tile\" is -8, but must be at least 0");
 }
 
 TEST_CASE("defaults are checked with their lines") {

@@ -349,6 +349,49 @@ workspace_bytes_per_batch: "16 * tile_w"
     check_plan(plan, test_problem(), test_device());
 }
 
+TEST_CASE("a plan holds the numbers of a tensor map") {
+    const SearchSpace space = SearchSpace::parse(R"yaml(
+family: boxes
+template: direct.cu
+description: For tests.
+parameters:
+  tile_w: {values: [8, 16]}
+launch:
+  kernel: tconv_boxes
+  grid: [1, 1, 1]
+  batch_axis: z
+  block: [32, 1, 1]
+  arguments:
+    - output
+    - tensor_map:
+        of: input
+        offset: "64"
+        extents: [problem.input_w, "problem.input_h - 1", problem.in_channels]
+        strides_bytes: ["4 * problem.input_w", "4 * problem.input_w * problem.input_h"]
+        box: [tile_w, 2, 4]
+        swizzle: "tile_w == 8 ? 32 : 64"
+        batch_dimension: 2
+    - {tensor_map: {of: weight, element: u8, extents: [64], strides_bytes: [], box: [16], l2_promotion: 0}}
+)yaml",
+                                                 "boxes.yaml");
+    const LaunchPlan plan = space.plan(test_problem(), test_device(), {{"tile_w", 16}});
+    REQUIRE(plan.launches[0].arguments.size() == 3);
+    const Argument& input = plan.launches[0].arguments[1];
+    CHECK(input.kind == ArgumentKind::tensor_map);
+    CHECK(input.mapped == ArgumentKind::input);
+    CHECK(input.offset == 64);
+    CHECK(input.map == TensorMap{MapElement::f32, {20, 9, 8}, {80, 800}, {16, 2, 4}, 64, 2, 128});
+    const Argument& weight = plan.launches[0].arguments[2];
+    CHECK(weight.mapped == ArgumentKind::weight);
+    CHECK(weight.offset == 0);
+    CHECK(weight.map == TensorMap{MapElement::u8, {64}, {}, {16}, 0, -1, 0});
+    check_plan(plan, test_problem(), test_device());
+
+    Problem half = test_problem();
+    half.dtype = DataType::f16;
+    CHECK(space.plan(half, test_device(), {{"tile_w", 8}}).launches[0].arguments[1].map.element == MapElement::f16);
+}
+
 TEST_CASE("a launch that says nothing of its alignment asks for that of the widest access") {
     const SearchSpace space = make_space("  a: {values: [1]}\n");
     CHECK(space.plan(test_problem(), test_device(), {{"a", 1}}).alignment == 16);

@@ -2,7 +2,9 @@
 
 #include <dlfcn.h>
 
+#include <array>
 #include <cstdlib>
+#include <cstring>
 #include <string>
 #include <thread>
 #include <vector>
@@ -176,6 +178,33 @@ TEST_CASE("failures name the call, the kernel and the driver's words") {
     }
     CHECK(error_of(ErrorKind::device, [&] { (void)device->allocate(256); }) == "cuMemAlloc(256 bytes): error 77777");
     device->release(0x10000);
+}
+
+TEST_CASE("a tensor map is made by the driver from the numbers, the address and the batch") {
+    use_fake();
+    const std::unique_ptr<Device> device = open_cuda_device(0);
+    const TensorMap map{MapElement::tf32, {24, 10, 3}, {96, 960}, {16, 4, 2}, 64, 2, 256};
+    const EncodedTensorMap encoded = device->encode(map, 5, 0x70000);
+    std::array<std::uint64_t, 16> words{};
+    std::memcpy(words.data(), encoded.bytes.data(), sizeof words);
+    // CU_TENSOR_MAP_DATA_TYPE_TFLOAT32 is 11, SWIZZLE_64B 2, L2_256B 3.
+    CHECK(words == std::array<std::uint64_t, 16>{11, 3, 0x70000, 24, 10, 15, 96, 960, 16, 4, 2, 2, 3, 100});
+    CHECK(reinterpret_cast<std::uintptr_t>(&encoded) % 64 == 0);
+    setenv("FAKE_CUDA_cuTensorMapEncodeTiled", "1", 1);
+    CHECK(error_of(ErrorKind::device, [&] { (void)device->encode(map, 1, 0x70000); }) ==
+          "cuTensorMapEncodeTiled: CUDA_ERROR_INVALID_VALUE (invalid argument)");
+}
+
+TEST_CASE("a driver without tensor maps serves everything else") {
+    setenv("TCONV_CUDA_DRIVER", TCONV_FAKE_OLD_DRIVER, 1);
+    const std::unique_ptr<Device> device = open_cuda_device(0);
+    const std::unique_ptr<Module> module = device->load({k_ptx});
+    CHECK_NOTHROW(device->launch(*module, "k", {}, nullptr, nullptr));
+    const TensorMap map{MapElement::f32, {24}, {}, {16}, 0, -1, 0};
+    for (int time = 0; time < 2; ++time) {
+        CHECK_THAT(error_of(ErrorKind::unavailable, [&] { (void)device->encode(map, 1, 0x70000); }),
+                   contains("has no cuTensorMapEncodeTiled: it is too old"));
+    }
 }
 
 TEST_CASE("a refused image comes with the driver's log, a damaged one never reaches the driver") {

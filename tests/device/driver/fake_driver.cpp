@@ -155,6 +155,29 @@ CUresult cuLaunchKernel(CUfunction, unsigned, unsigned, unsigned, unsigned, unsi
                         void**, void**) {
     return answer("cuLaunchKernel");
 }
+#ifndef FAKE_OLD_DRIVER
+// The map's words tell what was asked for: type, rank, address, extents, strides, box, swizzle, promotion.
+CUresult cuTensorMapEncodeTiled(CUtensorMap* map, CUtensorMapDataType type, cuuint32_t rank, void* address,
+                                const cuuint64_t* extents, const cuuint64_t* strides, const cuuint32_t* box,
+                                const cuuint32_t* element_strides, CUtensorMapInterleave interleave,
+                                CUtensorMapSwizzle swizzle, CUtensorMapL2promotion promotion,
+                                CUtensorMapFloatOOBfill fill) {
+    cuuint64_t* word = map->opaque;
+    *word++ = type;
+    *word++ = rank;
+    *word++ = reinterpret_cast<std::uintptr_t>(address);
+    for (cuuint32_t i = 0; i < rank; ++i)
+        *word++ = extents[i];
+    for (cuuint32_t i = 0; i + 1 < rank; ++i)
+        *word++ = strides[i];
+    for (cuuint32_t i = 0; i < rank; ++i)
+        *word++ = box[i] * element_strides[i];
+    *word++ = swizzle;
+    *word++ = promotion;
+    *word++ = 100 + interleave + fill;
+    return answer("cuTensorMapEncodeTiled");
+}
+#endif
 CUresult cuEventCreate(CUevent* event, unsigned) {
     static std::uintptr_t next = 0x400;
     *event = handle<CUevent>(next++);
