@@ -22,7 +22,7 @@ enum class ArgumentKind {
     batch,          ///< the batch of the call, as a 32-bit signed integer
     values,         ///< `values` as one by-value struct of 64-bit signed integers
     packed_weight,  ///< address of the packed weights + `offset`
-    tensor_map,     ///< `map` of `mapped` + `offset`, by value: 128 bytes aligned to 64
+    tensor_map,     ///< `map` of `mapped` + `offset`, by value: 128 bytes, aligned to as many
 };
 
 struct Argument {

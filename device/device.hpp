@@ -49,7 +49,7 @@ public:
 
 /// A tensor map as a kernel takes it by value. On CUDA the driver's CUtensorMap, which only the hardware reads; on the
 /// emulator a tconv_emulator::TensorMap. It holds the array's address, so it is good for that address alone.
-struct alignas(64) EncodedTensorMap {
+struct alignas(128) EncodedTensorMap {
     std::array<unsigned char, 128> bytes{};
 };
 

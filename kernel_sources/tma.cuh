@@ -12,8 +12,9 @@
 
 namespace tconv {
 
-/// What an argument {tensor_map: ...} of a launch is: `const __grid_constant__ TensorMap map`. Opaque.
-struct alignas(64) TensorMap {
+/// What an argument {tensor_map: ...} of a launch is: `const __grid_constant__ TensorMap map`. Opaque; aligned as CUDA
+/// 13 has it (12 asks for half of that).
+struct alignas(128) TensorMap {
     u64 words[16];
 };
 
@@ -61,7 +62,7 @@ __device__ __forceinline__ void barrier_expect(Barrier& barrier, u32 bytes, int 
 }
 
 /// Whether the phase of this parity is complete; may let some time pass first. For a thread that has other work: who
-/// has none calls barrier_wait, which alone lets the emulator tell a deadlock from work.
+/// has none calls barrier_wait.
 __device__ __forceinline__ bool barrier_try_wait(Barrier& barrier, u32 parity, int line = __builtin_LINE()) {
     return tconv_emulator::barrier_wait(&barrier, parity, false, line);
 }

@@ -74,7 +74,7 @@ EncodedTensorMap encode_tensor_map(const TensorMap& map, std::int64_t batch, Dev
         box[i] = static_cast<cuuint32_t>(map.box[i]);
         if (i > 0) strides[i - 1] = static_cast<cuuint64_t>(map.strides[i - 1]);
     }
-    alignas(64) CUtensorMap encoded{};
+    CUtensorMap encoded{};
     check(encode(&encoded, type_of(map.element), static_cast<cuuint32_t>(rank), reinterpret_cast<void*>(address),
                  extents.data(), strides.data(), box.data(), every_element.data(), CU_TENSOR_MAP_INTERLEAVE_NONE,
                  swizzle_of(map.swizzle), promotion_of(map.l2_promotion), CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE),

@@ -220,6 +220,7 @@ void BlockRunner::start_block(std::uint64_t block) {
     warpgroup_meetings_.reset(threads_.size());
     barriers_.reset();
     at_barriers_.clear();
+    polls_ = 0;
     failure_.clear();
 }
 
@@ -256,6 +257,7 @@ void BlockRunner::run_thread(std::uint32_t number) {
     thread.fibre = nullptr;
     thread.state = ThreadState::exited;
     ++exited_;
+    polls_ = 0;
 }
 
 Fibre* BlockRunner::idle_fibre() {
@@ -285,6 +287,7 @@ void BlockRunner::wait_here(const Wait& wait) {
 }
 
 void BlockRunner::meet_block(const Wait& wait) {
+    polls_ = 0;
     Fibre* fibre = threads_[current_].fibre;
     wait_here(wait);
     if (block_meeting_.arrive(wait, threads_.size())) {
@@ -299,6 +302,7 @@ void BlockRunner::meet_block(const Wait& wait) {
 }
 
 void BlockRunner::meet_warp(const Wait& wait) {
+    polls_ = 0;
     const std::uint32_t first = current_ / k_warp_size * k_warp_size;
     if ((wait.mask >> (current_ - first) & 1u) == 0) {
         note_failure(fmt::format("lane {} calls a warp operation (line {}) with mask {:#010x}, which does not name it",
@@ -334,24 +338,34 @@ bool BlockRunner::meet_at_barrier(void* barrier, unsigned parity, bool waits, in
         wake_waiting_at(barrier);
         return true;
     }
+    if (!waits) return poll(barrier, parity);
     Fibre* fibre = threads_[current_].fibre;
-    if (!waits) {
-        ready_.push_back(current_);
-        fibre->suspend();
-        return SharedBarriers::is_complete(barrier, parity);
-    }
     wait_here({Meeting::barrier, parity & 1U, reinterpret_cast<std::uintptr_t>(barrier), 0, line});
     at_barriers_.push_back(current_);
     fibre->suspend();
     return true;
 }
 
+// Lets the others go on. Where each has had many turns and nothing came of it, nothing ever will.
+bool BlockRunner::poll(const void* barrier, unsigned parity) {
+    constexpr std::size_t turns = 1000;
+    if (++polls_ > turns * threads_.size()) {
+        throw Error(ErrorKind::device,
+                    fmt::format("a barrier in shared memory is asked for ever: it {}", barriers_.missing(barrier)));
+    }
+    ready_.push_back(current_);
+    threads_[current_].fibre->suspend();
+    return SharedBarriers::is_complete(barrier, parity);
+}
+
 void BlockRunner::arrive(void* barrier, unsigned arrivals, unsigned bytes) {
+    polls_ = 0;
     if (barriers_.arrive(barrier, arrivals, bytes) || (is_waited_for(barrier) && barriers_.settle(barrier)))
         wake_waiting_at(barrier);
 }
 
 void BlockRunner::start_copy(const BarrierCopy& copy) {
+    polls_ = 0;
     barriers_.start(copy);
     if (is_waited_for(copy.barrier) && barriers_.settle(copy.barrier)) wake_waiting_at(copy.barrier);
 }

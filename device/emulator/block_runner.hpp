@@ -45,6 +45,7 @@ private:
     void meet_warpgroup(const Wait& wait);
     /// True where the phase is complete; false only where the thread does not wait.
     [[nodiscard]] bool meet_at_barrier(void* barrier, unsigned parity, bool waits, int line);
+    [[nodiscard]] bool poll(const void* barrier, unsigned parity);
     void arrive(void* barrier, unsigned arrivals, unsigned bytes);
     void start_copy(const BarrierCopy& copy);
     void wake_waiting_at(void* barrier);
@@ -76,6 +77,7 @@ private:
     WarpgroupMeetings warpgroup_meetings_;
     SharedBarriers barriers_;
     std::vector<std::uint32_t> at_barriers_;  // threads that wait at one
+    std::size_t polls_ = 0;                   // of barriers, in vain, since anything happened
     std::string failure_;
 
     std::vector<std::unique_ptr<Fibre>> fibres_;

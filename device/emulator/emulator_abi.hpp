@@ -26,7 +26,7 @@ enum class Meeting : int {
 };
 
 /// What a kernel gets for a tensor map: the numbers of it and the array's address. Dimensions are innermost first.
-struct alignas(64) TensorMap {
+struct alignas(128) TensorMap {
     const unsigned char* address;
     unsigned long long strides[4];  ///< bytes, of dimensions 1 and following
     unsigned extents[5];            ///< elements

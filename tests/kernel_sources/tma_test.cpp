@@ -189,6 +189,8 @@ TEST_CASE("what can never be complete is a deadlock that says what is missing") 
     CHECK_THAT(error_of("barrier_init(barrier, 1); barrier_arrive_and_expect(barrier, 256);"
                         "tma_load_bytes(shared, in, 128, barrier); barrier_wait(barrier, 0);"),
                contains("lacks 0 arrivals and 256 bytes, of which 128 are under way"));
+    CHECK_THAT(error_of("barrier_init(barrier, 2); barrier_arrive(barrier); while (!barrier_try_wait(barrier, 0)) {}"),
+               contains("asked for ever: it lacks 1 arrivals"));
     CHECK(error_of("barrier_init(barrier, 1); barrier_wait(barrier, 1);").empty());  // as if one had been before
 }
 

@@ -189,7 +189,7 @@ TEST_CASE("a tensor map is made by the driver from the numbers, the address and 
     std::memcpy(words.data(), encoded.bytes.data(), sizeof words);
     // CU_TENSOR_MAP_DATA_TYPE_TFLOAT32 is 11, SWIZZLE_64B 2, L2_256B 3.
     CHECK(words == std::array<std::uint64_t, 16>{11, 3, 0x70000, 24, 10, 15, 96, 960, 16, 4, 2, 2, 3, 100});
-    CHECK(reinterpret_cast<std::uintptr_t>(&encoded) % 64 == 0);
+    CHECK(reinterpret_cast<std::uintptr_t>(&encoded) % 128 == 0);
     setenv("FAKE_CUDA_cuTensorMapEncodeTiled", "1", 1);
     CHECK(error_of(ErrorKind::device, [&] { (void)device->encode(map, 1, 0x70000); }) ==
           "cuTensorMapEncodeTiled: CUDA_ERROR_INVALID_VALUE (invalid argument)");
