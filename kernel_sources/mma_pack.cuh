@@ -90,9 +90,10 @@ __device__ __forceinline__ void put_packed(u32* fragment, int half, T first, T s
 __device__ __forceinline__ void pack_tap(u32* fragment, const Element* weight, const PackPlace& place, int out_channel,
                                          int kernel_d, int kernel_h, int kernel_w) {
     const bool tapped = kernel_d >= 0 && kernel_h >= 0 && kernel_w >= 0;
-    const int k = tapped ? (kernel_d * static_cast<int>(problem::kernel_h) + kernel_h) *
-                                   static_cast<int>(problem::kernel_w) + kernel_w
-                         : -1;
+    const int k =
+        tapped ? (kernel_d * static_cast<int>(problem::kernel_h) + kernel_h) * static_cast<int>(problem::kernel_w) +
+                     kernel_w
+               : -1;
     const int first_channel = place.chunk * config::channel_chunk + place.step * (step_words * word_channels);
     const Element first =
         weight_at(weight, place.group, first_channel + step_channel(place.lane, place.half, 0), out_channel, k);
@@ -143,9 +144,10 @@ __device__ __forceinline__ void pack_offset(u32* words, const Element* weight, c
 
 __device__ __forceinline__ void pack_weights(const Element* weight, u32* words, i64 number) {
     const PackPlace place = pack_place(number);
-    u32* block = words + packed_offset(place.group, place.channel_block, place.phase_d, place.phase_h, place.phase_w,
-                                       place.chunk) +
-                 (place.fragment * 32 + place.lane) * fragment_registers;
+    u32* block =
+        words +
+        packed_offset(place.group, place.channel_block, place.phase_d, place.phase_h, place.phase_w, place.chunk) +
+        (place.fragment * 32 + place.lane) * fragment_registers;
     const int count_d = run_of<AxisD>(place.phase_d).count;
     const int count_h = run_of<AxisH>(place.phase_h).count;
     const int count_w = run_of<AxisW>(place.phase_w).count;

@@ -61,6 +61,7 @@ private:
     Formula formula_or(const std::map<std::string, Entry>& fields, const std::string& key, std::int64_t otherwise,
                        int line) const;
 
+    Rule rule(const YAML::Node& node, int line, const std::string& what) const;
     std::vector<Rule> rules(const Entry& entry) const;
     void read_parameters(const Entry& entry);
     void read_derived(const Entry& entry);
@@ -168,6 +169,14 @@ std::array<Formula, 3> Reader::three_formulas(const Entry& entry) const {
     return result;
 }
 
+Rule Reader::rule(const YAML::Node& node, int line, const std::string& what) const {
+    if (!node.IsMap()) return {formula(node, line, what), {}};
+    const auto fields = record(node, line, what, {{"rule"}, {"because"}});
+    Rule result{formula(fields.at("rule").value, fields.at("rule").line, "rule"), {}};
+    if (const auto because = fields.find("because"); because != fields.end()) result.because = word(because->second);
+    return result;
+}
+
 std::vector<Formula> Reader::formulas(const Entry& entry) const {
     std::vector<Formula> result;
     for (const YAML::Node& node : list(entry))
@@ -186,14 +195,7 @@ std::vector<Rule> Reader::rules(const Entry& entry) const {
     std::vector<Rule> result;
     for (const YAML::Node& node : list(entry)) {
         const int line = node.IsNull() ? entry.line : line_of(node);
-        if (!node.IsMap()) {
-            result.push_back({formula(node, line, "a rule of " + entry.key), {}});
-            continue;
-        }
-        const auto fields = record(node, line, "a rule of " + entry.key, {{"rule"}, {"because"}});
-        Rule rule{formula(fields.at("rule").value, fields.at("rule").line, "rule"), {}};
-        if (const auto because = fields.find("because"); because != fields.end()) rule.because = word(because->second);
-        result.push_back(rule);
+        result.push_back(rule(node, line, "a rule of " + entry.key));
     }
     return result;
 }
@@ -396,7 +398,7 @@ void Reader::read_defaults(const Entry& entry) {
 SpaceDefinition Reader::read() {
     const Keys keys{{"family", "template", "description", "parameters"},
                     {"applies", "derived", "constraints", "launch", "launches", "workspace_bytes",
-                     "workspace_bytes_per_batch", "packed_weight_bytes", "defaults"}};
+                     "workspace_bytes_per_batch", "packed_weight_bytes", "defaults", "error", "strict", "cost"}};
     const YAML::Node root = load();
     const auto fields = record(root, line_of(root), "the search space", keys);
     const auto with = [&](const std::string& key, const auto& use) {
@@ -434,6 +436,11 @@ SpaceDefinition Reader::read() {
     bytes("workspace_bytes_per_batch", space_.workspace_bytes_per_batch);
     bytes("packed_weight_bytes", space_.packed_weight_bytes);
     with("defaults", [&](const Entry& entry) { read_defaults(entry); });
+    space_.error = space_.compile_seconds = Formula{"0", line_of(root), {}};
+    space_.strict = {Formula{"1", line_of(root), {}}, {}};
+    with("error", [&](const Entry& entry) { space_.error = formula(entry.value, entry.line, entry.key); });
+    with("strict", [&](const Entry& entry) { space_.strict = rule(entry.value, entry.line, entry.key); });
+    with("cost", [&](const Entry& entry) { space_.compile_seconds = formula(entry.value, entry.line, entry.key); });
     return std::move(space_);
 }
 

@@ -17,21 +17,21 @@ std::optional<std::int64_t> value_at(const Parameter& parameter, std::int64_t va
 }  // namespace
 
 SearchHistory::SearchHistory(const SearchSpace& space, const Problem& problem, const DeviceInfo& device,
-                             std::uint64_t seed)
-    : space_(space), problem_(problem), device_(device), random_(seed) {}
+                             std::uint64_t seed, const Demand& demand)
+    : space_(space), problem_(problem), device_(device), demand_(demand), random_(seed) {}
 
 bool SearchHistory::is_valid(const Config& config) const {
-    return space_.violation(problem_, device_, config).empty();
+    return space_.violation(problem_, device_, config, demand_).empty();
 }
 
 std::optional<Config> SearchHistory::draw() {
     return space_.draw(
         problem_, device_, [&](std::uint64_t count) { return draw_below(random_, count); },
-        [&](const Config& config) { return !is_proposed(config); });
+        [&](const Config& config) { return !is_proposed(config); }, demand_);
 }
 
 void SearchHistory::report(const Config& config, std::optional<double> milliseconds) {
-    if (!is_proposed(config) && !is_valid(config)) return;
+    if (!is_proposed(config) && !space_.violation(problem_, device_, config).empty()) return;
     std::optional<double>& time = times_[config];
     const bool ran = milliseconds.has_value() && std::isfinite(*milliseconds);
     if (ran && time.value_or(k_failed) == k_failed) timed_.push_back(config);
