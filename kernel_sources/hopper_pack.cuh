@@ -57,6 +57,7 @@ __device__ __forceinline__ void pack_weights(const Element* weight, unsigned cha
     constexpr i64 width = out_group * kernel_volume;
     const i64 first_column = static_cast<i64>(blockIdx.x) * k_pack_columns;
     const Element* source = weight + (static_cast<i64>(group) * in_group + channel_block * block_channels) * width;
+#pragma unroll 8
     for (int i = threadIdx.x; i < block_channels * k_pack_columns; i += k_pack_threads) {
         const int row = i / k_pack_columns;
         const i64 column = first_column + i % k_pack_columns;

@@ -83,8 +83,15 @@ struct Axis {
         if (joined) return padding / stride;
         return padding <= phase ? 0 : (padding - phase + stride - 1) / stride;
     }
-    /// Boxes that cover the positions of `phase`.
-    __device__ static constexpr int pieces(int phase) {
+    /// Boxes that cover the positions of `phase`; a constant, where it is the same for all, spares divisions.
+    __device__ static constexpr int pieces(int phase) { return same_pieces() ? pieces_of(0) : pieces_of(phase); }
+    __device__ static constexpr bool same_pieces() {
+        for (int phase = 1; phase < classes; ++phase) {
+            if (pieces_of(phase) != pieces_of(0)) return false;
+        }
+        return true;
+    }
+    __device__ static constexpr int pieces_of(int phase) {
         const int last_phase = joined ? 0 : phase;
         if (output - 1 + padding < last_phase) return 0;
         const int count = (output - 1 + padding - last_phase) / stride - first(phase) + 1;
@@ -212,9 +219,14 @@ __device__ __forceinline__ bool find_tile(Tile& tile, int number, int batch) {
         tile.q_w = AxisW::first(tile.phase_w) + split_off(number, pieces_w) * AxisW::box;
         tile.q_h = AxisH::first(tile.phase_h) + split_off(number, pieces_h) * AxisH::box;
         tile.q_d = AxisD::first(tile.phase_d) + split_off(number, pieces_d) * AxisD::box;
-        tile.batch = split_off(number, batches) * box_n;
-        if constexpr (config::columns_first == 0) tile.column = split_off(number, tiles_n) * tile_n;
-        tile.group = number;
+        if constexpr (config::columns_first != 0 && problem::groups == 1) {
+            tile.batch = number * box_n;
+            tile.group = 0;
+        } else {
+            tile.batch = split_off(number, batches) * box_n;
+            if constexpr (config::columns_first == 0) tile.column = split_off(number, tiles_n) * tile_n;
+            tile.group = number;
+        }
         tile.taps_d = AxisD::taps(tile.phase_d);
         tile.taps_h = AxisH::taps(tile.phase_h);
         tile.taps_w = AxisW::taps(tile.phase_w);

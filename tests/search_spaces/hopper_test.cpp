@@ -3,6 +3,7 @@
 
 #include "tests/catch.hpp"
 #include "tests/search_spaces/exact.hpp"
+#include "tests/search_spaces/wide_problem.hpp"
 #include "tests/support/random_problem.hpp"
 
 using namespace tconv;
@@ -13,26 +14,12 @@ const SearchSpace& hopper() {
     return test::space_named("hopper");
 }
 
-constexpr std::array k_types{DataType::f32, DataType::f16, DataType::bf16};
-
-/// Random problems in every type and layout, with as many channels as the family asks for.
-Problem draw_wide_problem(test::Draw& draw) {
-    Problem p = test::draw_problem(draw);
-    p.in_channels = p.groups * draw.between(16, p.groups == 1 ? 150 : 80);
-    p.out_channels = p.groups * draw.between(8, p.groups == 1 ? 90 : 40);
-    if (draw.chance(40)) p.in_channels = p.groups * 64;
-    if (draw.chance(40)) p.out_channels = p.groups * 8 * draw.between(1, 8);
-    p.dtype = k_types[static_cast<std::size_t>(draw.between(0, 2))];
-    p.layout = draw.chance(50) ? Layout::nchw : Layout::nhwc;
-    return p;
-}
-
 }  // namespace
 
 TEST_CASE("accepted hopper configs of random problems are exact in the emulator") {
     test::Draw draw(51);
     for (int round = 0; round < test::rounds(20); ++round) {
-        const Problem p = draw_wide_problem(draw);
+        const Problem p = test::draw_wide_problem(draw);
         for (int i = 0; i < 2; ++i) {
             const auto config = test::draw_config(hopper(), draw, p, [](const Config&) { return true; });
             INFO(key(p));
