@@ -18,6 +18,7 @@ struct Expectation {
     double error = 0;            ///< largest relative error; 0: as exact as plain fp32 arithmetic
     bool strict = true;          ///< plain fp32 arithmetic (or better) alone
     double compile_seconds = 0;  ///< guessed; 0: not worth a word
+    double time = 0;             ///< guessed, in any unit: tells configs of one space apart; 0: no guess
 };
 
 }  // namespace tconv

@@ -168,6 +168,10 @@ const std::string& SearchSpace::description() const {
     return impl_->definition.description;
 }
 
+bool SearchSpace::guesses_times() const {
+    return !impl_->definition.time.names.empty();
+}
+
 const std::vector<Parameter>& SearchSpace::parameters() const {
     return impl_->definition.parameters;
 }

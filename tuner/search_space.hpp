@@ -71,6 +71,9 @@ public:
     /// What the file says of a config before it is built. Throws Error(bad_input) when it is not valid.
     [[nodiscard]] Expectation expectation(const Problem& problem, const DeviceInfo& device, const Config& config) const;
 
+    /// Whether the file guesses the times of its configs.
+    [[nodiscard]] bool guesses_times() const;
+
     /// Valid configs that differ from `config` in one parameter by one step of its list, in a fixed order.
     [[nodiscard]] std::vector<Config> neighbours(const Problem& problem, const DeviceInfo& device, const Config& config,
                                                  const Demand& demand = {}) const;

@@ -59,6 +59,7 @@ Binding::Binding(const SpaceDefinition& space, const Schedule& schedule, const P
     error_ = compile(space.error);
     strict_ = compile(space.strict.formula);
     compile_seconds_ = compile(space.compile_seconds);
+    time_ = compile(space.time);
     workspace_ = compile(space.workspace_bytes);
     workspace_per_batch_ = compile(space.workspace_bytes_per_batch);
     packed_weight_ = compile(space.packed_weight_bytes);
@@ -153,7 +154,8 @@ double Binding::real_from_zero(const Bound& bound, const std::string& what) cons
 }
 
 Expectation Binding::expectation() const {
-    return {real_from_zero(*error_, "error"), truth(*strict_), real_from_zero(*compile_seconds_, "cost")};
+    return {real_from_zero(*error_, "error"), truth(*strict_), real_from_zero(*compile_seconds_, "cost"),
+            real_from_zero(*time_, "time")};
 }
 
 // Works out a derived quantity, or tests a rule; a limit that nobody sets costs nothing.

@@ -111,6 +111,7 @@ private:
     std::optional<Bound> error_;
     std::optional<Bound> strict_;
     std::optional<Bound> compile_seconds_;
+    std::optional<Bound> time_;
     std::optional<Bound> workspace_per_batch_;
     std::optional<Bound> packed_weight_;
 

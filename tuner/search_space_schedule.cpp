@@ -99,6 +99,7 @@ private:
         check(space_.error, false);
         check(space_.strict.formula, false);
         check(space_.compile_seconds, false);
+        check(space_.time, false);
     }
 
     std::size_t level_of(const Formula& formula) {

@@ -86,6 +86,7 @@ struct SpaceDefinition {
     std::vector<DefaultConfig> defaults;
     Formula error;            ///< largest relative error that a config is expected to have
     Rule strict;              ///< 1: plain fp32 arithmetic (or better) alone
+    Formula time;             ///< guessed, in any unit
     Formula compile_seconds;  ///< what its compilation is guessed to take
 };
 

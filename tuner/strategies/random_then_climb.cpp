@@ -13,7 +13,9 @@ RandomThenClimb::RandomThenClimb(const SearchSpace& space, const Problem& proble
       climb_(history_, settings.climb),
       climb_from_(static_cast<std::size_t>(
           std::llround(std::max(0.0, settings.random_share * static_cast<double>(settings.budget))))),
-      empty_(SearchHistory(space, problem, device, settings.seed, demand).draw() == std::nullopt) {
+      empty_(!space.draw(
+          problem, device, [](std::uint64_t) { return std::uint64_t{0}; }, [](const Config&) { return true; },
+          demand)) {
     for (Config& config : space.defaults(problem, device, demand))
         defaults_.push_back(std::move(config));
     if (!defaults_.empty()) empty_ = false;

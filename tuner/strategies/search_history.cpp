@@ -25,9 +25,15 @@ bool SearchHistory::is_valid(const Config& config) const {
 }
 
 std::optional<Config> SearchHistory::draw() {
-    return space_.draw(
-        problem_, device_, [&](std::uint64_t count) { return draw_below(random_, count); },
-        [&](const Config& config) { return !is_proposed(config); }, demand_);
+    const auto draw_any = [&] {
+        return space_.draw(
+            problem_, device_, [&](std::uint64_t count) { return draw_below(random_, count); },
+            [&](const Config& config) { return !is_proposed(config); }, demand_);
+    };
+    if (!space_.guesses_times()) return draw_any();
+    return promising_.next(
+        random_, draw_any, [&](const Config& config) { return space_.expectation(problem_, device_, config).time; },
+        [&](const Config& config) { return is_proposed(config); });
 }
 
 void SearchHistory::report(const Config& config, std::optional<double> milliseconds) {

@@ -9,6 +9,7 @@
 #include "core/device_info.hpp"
 #include "core/problem.hpp"
 #include "tuner/search_space.hpp"
+#include "tuner/strategies/promising_draws.hpp"
 #include "tuner/strategies/random.hpp"
 
 namespace tconv {
@@ -32,7 +33,8 @@ public:
     void mark_proposed(const Config& config) { times_.try_emplace(config); }
     /// How many configs were proposed or reported.
     [[nodiscard]] std::size_t size() const { return times_.size(); }
-    /// A random config that was not proposed yet; nothing when there is none.
+    /// A random config that was not proposed yet, a promising one where the space guesses times; nothing when there is
+    /// none.
     [[nodiscard]] std::optional<Config> draw();
 
     /// Ignores what is not in the space; what is there and does not meet the demand is kept.
@@ -54,6 +56,7 @@ private:
     DeviceInfo device_;
     Demand demand_;
     Random random_;
+    PromisingDraws promising_;
     std::map<Config, std::optional<double>> times_;  // of every config proposed or reported
     std::vector<Config> timed_;
 };
