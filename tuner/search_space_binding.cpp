@@ -93,7 +93,13 @@ Binding::BoundMap Binding::compile(const MapDefinition& map) const {
 }
 
 Binding::BoundLaunch Binding::compile(const LaunchDefinition& launch) const {
-    BoundLaunch result{{}, {}, compile(launch.batch_tile), compile(launch.shared_bytes), compile(launch.alignment), {}};
+    BoundLaunch result{{},
+                       {},
+                       compile(launch.when),
+                       compile(launch.batch_tile),
+                       compile(launch.shared_bytes),
+                       compile(launch.alignment),
+                       {}};
     for (const Formula& formula : launch.grid)
         result.grid.push_back(compile(formula));
     for (const Formula& formula : launch.block)
@@ -341,6 +347,7 @@ LaunchPlan Binding::plan() {
     plan.constants = constants();
     plan.alignment = size_in_bytes(problem_.dtype);
     for (std::size_t i = 0; i < launches_.size(); ++i) {
+        if (!truth(launches_[i].when)) continue;
         plan.launches.push_back(launch(i));
         plan.alignment = std::max(plan.alignment, alignment(launches_[i].alignment));
     }

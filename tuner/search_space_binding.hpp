@@ -66,6 +66,7 @@ private:
     struct BoundLaunch {
         std::vector<Bound> grid;
         std::vector<Bound> block;
+        Bound when;
         Bound batch_tile;
         Bound shared_bytes;
         Bound alignment;

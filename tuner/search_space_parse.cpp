@@ -348,7 +348,7 @@ ArgumentDefinition Reader::argument(const YAML::Node& node, int line) const {
 
 LaunchDefinition Reader::launch(const YAML::Node& node, int line) const {
     const Keys keys{{"kernel", "grid", "batch_axis", "block", "arguments"},
-                    {"batch_tile", "weights_only", "shared_bytes", "alignment"}};
+                    {"when", "batch_tile", "weights_only", "shared_bytes", "alignment"}};
     const auto fields = record(node, line, "launch", keys);
     LaunchDefinition result;
     result.kernel = word(fields.at("kernel"));
@@ -359,6 +359,7 @@ LaunchDefinition Reader::launch(const YAML::Node& node, int line) const {
     result.grid = three_formulas(fields.at("grid"));
     result.block = three_formulas(fields.at("block"));
     result.batch_axis = batch_axis(fields.at("batch_axis"));
+    result.when = formula_or(fields, "when", 1, line);
     result.batch_tile = formula_or(fields, "batch_tile", 1, line);
     if (result.batch_axis < 0 && fields.contains("batch_tile")) {
         fail(fields.at("batch_tile").line, "batch_tile needs a batch_axis, but that is none");

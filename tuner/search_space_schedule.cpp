@@ -72,6 +72,7 @@ private:
             check(formula, false);
         for (const Formula& formula : launch.block)
             check(formula, false);
+        check(launch.when, false);
         check(launch.batch_tile, false);
         check(launch.shared_bytes, false);
         check(launch.alignment, false);

@@ -55,6 +55,7 @@ struct LaunchDefinition {
     std::array<Formula, 3> grid;
     std::array<Formula, 3> block;
     int batch_axis = -1;
+    Formula when;  ///< the launch is left out where this is 0
     Formula batch_tile;
     bool weights_only = false;
     Formula shared_bytes;

@@ -157,6 +157,8 @@ TEST_CASE("launches are checked with their lines") {
     CHECK(after(17, "  batch_tile: \"entries\"") == "a.yaml:18: unknown name entries in \"entries\"");
     CHECK(replaced(17, "  batch_axis: none\n  batch_tile: \"1\"") ==
           "a.yaml:18: batch_tile needs a batch_axis, but that is none");
+    CHECK(after(17, "  when: \"tile\"") == "a.yaml:18: the rule \"tile\" is 8, which is neither 0 nor 1");
+    CHECK(after(17, "  when: \"entries\"") == "a.yaml:18: unknown name entries in \"entries\"");
     CHECK(after(17, "  weights_only: maybe") == "a.yaml:18: weights_only must be true or false, not maybe");
     CHECK(after(17, "  weights_only: true") == "a.yaml:18: a weights_only launch needs batch_axis none");
     CHECK(replaced(17, "  batch_axis: none\n  weights_only: 1") ==
