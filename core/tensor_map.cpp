@@ -93,6 +93,14 @@ bool checked_span(const TensorMap& map, std::int64_t& span) {
     return true;
 }
 
+/// Bytes by which the array is longer for each batch entry.
+bool checked_growth(const TensorMap& map, std::int64_t& growth) {
+    if (map.batch_dimension < 0) return true;
+    const auto dimension = static_cast<std::size_t>(map.batch_dimension);
+    const std::int64_t stride = dimension == 0 ? size_of(map.element) : map.strides[dimension - 1];
+    return !__builtin_mul_overflow(map.extents[dimension], stride, &growth);
+}
+
 }  // namespace
 
 std::string_view to_string(MapElement element) {
@@ -147,15 +155,19 @@ void check_tensor_map(const TensorMap& map, std::int64_t offset, const MappedMem
     check_pattern(map, subject);
     if (offset < 0 || offset % k_piece_bytes != 0)
         reject(subject, fmt::format("offset ({} bytes) must be a multiple of {}", offset, k_piece_bytes));
-    // Both grow by the same bytes for each entry, so what holds for the first and the last batch holds between them.
-    for (const std::int64_t entries : {std::int64_t{1}, std::max<std::int64_t>(batch, 1)}) {
-        std::int64_t span = 0;
-        std::int64_t end = 0;
-        const std::int64_t bytes = memory.bytes + entries * memory.bytes_per_batch;
-        if (!checked_span(for_batch(map, entries), span) || __builtin_add_overflow(span, offset, &end) || end > bytes) {
-            reject(subject, fmt::format("it must end within the {} bytes that a batch of {} has (offset {}, {} bytes)",
-                                        bytes, entries, offset, span));
-        }
+    std::int64_t span = 0;
+    std::int64_t end = 0;
+    const std::int64_t bytes = memory.bytes + memory.bytes_per_batch;
+    if (!checked_span(map, span) || __builtin_add_overflow(span, offset, &end) || end > bytes) {
+        reject(subject, fmt::format("it must end within the {} bytes that a batch of 1 has (offset {}, {} bytes)",
+                                    bytes, offset, span));
+    }
+    // What lies inside for one entry, and grows no faster than the memory, lies inside for all.
+    std::int64_t growth = 0;
+    if (!checked_growth(map, growth) || growth > memory.bytes_per_batch) {
+        reject(subject, fmt::format("it must not grow by more than the {} bytes that its memory has more for each "
+                                    "batch entry ({} bytes)",
+                                    memory.bytes_per_batch, growth));
     }
 }
 

@@ -57,8 +57,8 @@ struct MappedMemory {
     std::int64_t bytes_per_batch = 0;
 };
 
-/// Checks a map against the hardware's rules, and that the array, `offset` bytes into its memory, lies inside it for
-/// every batch up to `batch`. Throws Error(bad_input) naming `subject` and the rule.
+/// Checks a map against the hardware's rules, its extents for `batch` entries too, and that the array, `offset` bytes
+/// into its memory, lies inside it whatever the batch. Throws Error(bad_input) naming `subject` and the rule.
 void check_tensor_map(const TensorMap& map, std::int64_t offset, const MappedMemory& memory, std::int64_t batch,
                       const std::string& subject);
 

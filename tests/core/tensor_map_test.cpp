@@ -96,9 +96,13 @@ TEST_CASE("a map lies inside its memory whatever the batch") {
     CHECK(refusal(k_as_it_is, 16).empty());  // the last row's padding is not the map's
     CHECK(!refusal(k_as_it_is, 32).empty());
     CHECK(!refusal(k_as_it_is, 0, {0, k_entry_bytes - 16}).empty());
-    CHECK(refusal(k_as_it_is, 0, {0, k_entry_bytes - 16}, 1).empty());  // enough for one, too little for two
-    CHECK(!refusal(k_as_it_is, 0, {4 * k_entry_bytes, 0}, 5).empty());
-    CHECK(refusal(k_as_it_is, 0, {4 * k_entry_bytes, 0}, 4).empty());
+    // Enough for the batch at hand, too little for a larger one.
+    CHECK_THAT(refusal(k_as_it_is, 0, {0, k_entry_bytes - 16}, 1), contains("must not grow by more than"));
+    CHECK_THAT(refusal(k_as_it_is, 0, {4 * k_entry_bytes, 0}, 4), contains("must not grow by more than the 0 bytes"));
+    CHECK(refusal([](TensorMap& m) { m.batch_dimension = -1; }, 0, {k_entry_bytes, 0}).empty());
+    CHECK(refusal(k_as_it_is, 16, {16, k_entry_bytes}).empty());
+    CHECK_THAT(refusal([](TensorMap& m) { m = {MapElement::f16, {8}, {}, {8}, 0, 0, 0}; }, 0, {2, 14}),
+               contains("(16 bytes)"));
     CHECK(!refusal([](TensorMap& m) { m.extents[1] = 6; }, 0, {0, k_entry_bytes}, 1).empty());
     // Numbers whose products leave 64 bits.
     CHECK_THAT(

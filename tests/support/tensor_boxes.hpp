@@ -122,7 +122,6 @@ __device__ void load_box(const TensorMap& map, u32* out, const Case& c) {
     const std::int64_t size = size_of(map.element);
     const std::int64_t row = map.swizzle > 0 ? map.swizzle : 16 * draw.between(1, 6);
     std::int64_t stride = 0;
-    std::int64_t rows = 1;
     for (std::size_t d = 0; d < dimensions; ++d) {
         map.extents.push_back(draw.between(1, d == 0 ? 40 : 7));
         map.box.push_back(d == 0 ? row / size : draw.between(1, dimensions > 3 ? 3 : 6));
@@ -130,18 +129,8 @@ __device__ void load_box(const TensorMap& map, u32* out, const Case& c) {
             const std::int64_t least = d == 1 ? map.extents[0] * size : stride * map.extents[d - 1];
             stride = (least + 15) / 16 * 16 + 16 * draw.between(0, 2);
             map.strides.push_back(stride);
-            rows *= map.box[d];
         }
         c.corner.at(d) = static_cast<int>(draw.between(-map.box[d], map.extents[d]));
-    }
-    // A swizzle is by whole lines of 128 bytes: lines that are half full would hold pieces that nobody writes.
-    while (map.swizzle > 0 && rows * row % 1024 != 0) {
-        if (dimensions == 1) {
-            map.swizzle = 0;
-            break;
-        }
-        rows += rows / map.box[1];
-        ++map.box[1];
     }
     c.shift = static_cast<int>(128 * draw.between(0, 8));
     return c;
