@@ -10,8 +10,8 @@
 namespace tconv {
 namespace {
 
-constexpr std::array<std::pair<Mode, std::string_view>, 4> k_names{
-    {{Mode::fp32, "fp32"}, {Mode::tf32, "tf32"}, {Mode::fp16, "fp16"}, {Mode::bf16, "bf16"}}};
+constexpr std::array<std::pair<Mode, std::string_view>, 5> k_names{
+    {{Mode::strict, "strict"}, {Mode::fp32, "fp32"}, {Mode::tf32, "tf32"}, {Mode::fp16, "fp16"}, {Mode::bf16, "bf16"}}};
 constexpr double k_tf32_tolerance = 1e-2;
 
 }  // namespace
@@ -27,11 +27,11 @@ Mode parse_mode(std::string_view text) {
     for (const auto& [value, name] : k_names) {
         if (name == text) return value;
     }
-    throw Error(ErrorKind::bad_input, fmt::format("mode ({}) must be fp32, tf32, fp16 or bf16", text));
+    throw Error(ErrorKind::bad_input, fmt::format("mode ({}) must be strict, fp32, tf32, fp16 or bf16", text));
 }
 
 const std::vector<Mode>& all_modes() {
-    static const std::vector<Mode> modes{Mode::fp32, Mode::tf32, Mode::fp16, Mode::bf16};
+    static const std::vector<Mode> modes{Mode::strict, Mode::fp32, Mode::tf32, Mode::fp16, Mode::bf16};
     return modes;
 }
 
@@ -41,6 +41,7 @@ DataType data_type_of(Mode mode) {
             return DataType::f16;
         case Mode::bf16:
             return DataType::bf16;
+        case Mode::strict:
         case Mode::fp32:
         case Mode::tf32:
             break;

@@ -7,12 +7,14 @@
 
 namespace tconv {
 
-/// A precision class in which tconv and its peer are compared: the tensors' type and the arithmetic that both may use.
+/// A precision class in which tconv and its peer are compared: the tensors' type, and the accuracy or arithmetic asked
+/// for.
 enum class Mode {
-    fp32,  ///< f32 tensors, plain fp32 arithmetic
-    tf32,  ///< f32 tensors, TF32 allowed
-    fp16,  ///< f16 tensors, fp32 accumulation
-    bf16,  ///< bf16 tensors, fp32 accumulation
+    strict,  ///< f32 tensors, plain fp32 arithmetic on both sides
+    fp32,    ///< f32 tensors, fp32 accuracy by any arithmetic; the peer, which has no other way, in plain fp32
+    tf32,    ///< f32 tensors, TF32 allowed
+    fp16,    ///< f16 tensors, fp32 accumulation
+    bf16,    ///< bf16 tensors, fp32 accumulation
 };
 
 [[nodiscard]] std::string_view to_string(Mode mode);
@@ -25,5 +27,10 @@ enum class Mode {
 
 /// Largest error that a contestant may have: the type's default, and 1e-2 where TF32 is allowed.
 [[nodiscard]] double tolerance_of(Mode mode);
+
+/// Whether tconv may use plain fp32 arithmetic alone.
+[[nodiscard]] inline bool is_strict(Mode mode) {
+    return mode == Mode::strict;
+}
 
 }  // namespace tconv

@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
+#include <set>
+#include <utility>
 
 #include "core/error.hpp"
 #include "kernel_sources/reference.hpp"
@@ -13,12 +16,12 @@
 namespace tconv {
 namespace {
 
-std::optional<Trial> tuned_now(const Problem& problem, const std::string& name, double tolerance,
-                               const KernelSource& source, const std::stop_token& stop) {
+std::optional<Trial> tuned_now(const KernelWish& wish, const KernelSource& source, const std::stop_token& stop) {
     TuneRequest request;
-    request.problem = problem;
-    request.problem_name = name;
-    request.tolerance = tolerance;
+    request.problem = wish.problem;
+    request.problem_name = wish.name;
+    request.tolerance = wish.tolerance;
+    request.strict = wish.strict;
     request.trials = std::numeric_limits<std::int64_t>::max();
     request.time_limit_seconds = source.tune_seconds;
     request.seed = source.seed;
@@ -63,18 +66,34 @@ OurKernel reference_kernel(const Problem& problem, const KernelSource& source) {
     return kernel;
 }
 
+/// Whether every family's defaults within the accuracy asked for have been tried: sessions begin with them.
+bool was_tuned(const KernelWish& wish, const KernelSource& source) {
+    const DeviceInfo& device = source.laboratory.device().info();
+    std::set<std::pair<std::string, Config>> tried;
+    for (const Trial& trial : source.database->trials(wish.problem, device_key(device)))
+        tried.emplace(trial.template_name, trial.config);
+    return std::all_of(source.spaces.begin(), source.spaces.end(), [&](const SearchSpace& space) {
+        if (!space.refusal(wish.problem, device).empty()) return true;
+        const std::vector<Config> defaults = space.defaults(wish.problem, device, {wish.tolerance, wish.strict});
+        return std::all_of(defaults.begin(), defaults.end(), [&](const Config& config) {
+            return tried.contains({space.name(), config});
+        });
+    });
+}
+
+std::optional<Winner> stored_winner(const KernelWish& wish, const KernelSource& source) {
+    if (source.database == nullptr) return std::nullopt;
+    return source.database->winner(wish.problem, source.laboratory.device().info(), wish.tolerance, wish.strict);
+}
+
 }  // namespace
 
-OurKernel find_our_kernel(const Problem& problem, const std::string& name, double tolerance, const KernelSource& source,
-                          const std::stop_token& stop) {
-    if (source.database != nullptr) {
-        if (const auto winner = source.database->winner(problem, source.laboratory.device().info(), tolerance))
-            return load(winner->trial, winner->binary, source);
+OurKernel find_our_kernel(const KernelWish& wish, const KernelSource& source, const std::stop_token& stop) {
+    const std::optional<Winner> stored = stored_winner(wish, source);
+    if (source.tune_seconds > 0 && !(stored && was_tuned(wish, source))) {
+        if (const auto trial = tuned_now(wish, source, stop)) return load(*trial, {}, source);
     }
-    if (source.tune_seconds > 0) {
-        if (const auto trial = tuned_now(problem, name, tolerance, source, stop)) return load(*trial, {}, source);
-    }
-    return reference_kernel(problem, source);
+    return stored ? load(stored->trial, stored->binary, source) : reference_kernel(wish.problem, source);
 }
 
 }  // namespace tconv

@@ -27,13 +27,22 @@ struct KernelSource {
     Database* database;  ///< may be null
     const std::vector<SearchSpace>& spaces;
     std::uint64_t seed = 1;
-    double tune_seconds = 0;        ///< for a problem that has no winner; 0: none is tuned
+    double tune_seconds = 0;        ///< for a problem that was not tuned; 0: none is
     bool weights_prepared = false;  ///< measure calls whose weights were packed before; winners are the same
 };
 
-/// The stored winner within `tolerance`; a problem without one is tuned first where a family takes it; the reference
-/// kernel otherwise. Throws Error(device), Error(compile).
-[[nodiscard]] OurKernel find_our_kernel(const Problem& problem, const std::string& name, double tolerance,
-                                        const KernelSource& source, const std::stop_token& stop);
+/// What a kernel is wanted for.
+struct KernelWish {
+    Problem problem;
+    std::string name;  ///< the layer's
+    double tolerance = 0;
+    bool strict = false;  ///< in plain fp32 arithmetic alone
+};
+
+/// The stored winner. Where there is none, or a family has defaults within this accuracy that were never tried, the
+/// problem is tuned for it first: a strict winner says nothing of what a looser tolerance allows. Else the reference
+/// kernel. Throws Error(device), Error(compile).
+[[nodiscard]] OurKernel find_our_kernel(const KernelWish& wish, const KernelSource& source,
+                                        const std::stop_token& stop);
 
 }  // namespace tconv

@@ -14,7 +14,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int k_format = 1;
+// Format 1 had no mode `strict`: what it called fp32 was that.
+constexpr int k_format = 2;
+constexpr int k_oldest_format = 1;
 constexpr const char* k_weights_prepared = "prepared";
 constexpr const char* k_weights_each_call = "each-call";
 
@@ -93,12 +95,13 @@ GpuConditions conditions_of(const Json& json) {
     return c;
 }
 
-BenchResult result_of(const Json& json) {
+BenchResult result_of(const Json& json, int format) {
     BenchResult r;
     r.layer = json.at("layer").get<std::string>();
     take(json, "group", r.group);
     r.problem = parse_key(json.at("problem").get<std::string>());
     r.mode = parse_mode(json.at("mode").get<std::string>());
+    if (format == 1 && r.mode == Mode::fp32) r.mode = Mode::strict;
     take(json, "tolerance", r.tolerance);
     take(json, "limit_milliseconds", r.limit_milliseconds);
     r.ours = contestant_of(json.value("tconv", Json(nullptr)));
@@ -130,8 +133,11 @@ bool weights_prepared(const std::string& text) {
 BenchRun run_of(const Json& json) {
     if (!json.is_object() || !json.contains("format") || !json.contains("results"))
         throw Error(ErrorKind::bad_input, "it must be a document that tconv bench --json wrote");
-    if (const int format = json.at("format").get<int>(); format != k_format)
-        throw Error(ErrorKind::bad_input, fmt::format("format ({}) must be {}", format, k_format));
+    const int format = json.at("format").get<int>();
+    if (format < k_oldest_format || format > k_format) {
+        throw Error(ErrorKind::bad_input,
+                    fmt::format("format ({}) must be {} to {}", format, k_oldest_format, k_format));
+    }
     BenchRun run;
     take(json, "tconv", run.tconv_version);
     take(json, "started", run.started);
@@ -152,7 +158,7 @@ BenchRun run_of(const Json& json) {
     run.weights_prepared = weights_prepared(json.value("weights", std::string(k_weights_each_call)));
     if (json.contains("ceilings")) run.ceilings = ceilings_of(json.at("ceilings"));
     for (const Json& result : json.at("results"))
-        run.results.push_back(result_of(result));
+        run.results.push_back(result_of(result, format));
     take(json, "warnings", run.warnings);
     return run;
 }

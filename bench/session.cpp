@@ -25,19 +25,6 @@ constexpr double k_copy_drift = 0.05;       // the copy against the run's ceilin
 constexpr int k_copies_while_reading = 40;  // some 20 ms on an H200
 constexpr std::size_t k_copy_bytes = std::size_t{1} << 30;
 
-Arithmetic arithmetic_of(Mode mode) {
-    switch (mode) {
-        case Mode::fp32:
-            return Arithmetic::fp32;
-        case Mode::tf32:
-            return Arithmetic::tf32;
-        case Mode::fp16:
-        case Mode::bf16:
-            break;
-    }
-    return Arithmetic::bf16;
-}
-
 }  // namespace
 
 /// What takes part in the interleaved timing.
@@ -69,7 +56,8 @@ BenchResult BenchSession::measure(const BenchCell& cell, const std::function<voi
         return result;
     }
     result.limit_milliseconds =
-        limit_milliseconds(cell.problem, source_.laboratory.ceilings(), arithmetic_of(cell.mode));
+        limit_milliseconds(cell.problem, source_.laboratory.ceilings(),
+                           fastest_arithmetic(cell.problem.dtype, result.tolerance, is_strict(cell.mode)));
     Sides sides;
     stage("tconv's kernel");
     find_ours(cell, stop, result, sides);
@@ -91,7 +79,8 @@ void BenchSession::prepare(const Problem& problem) {
 
 void BenchSession::find_ours(const BenchCell& cell, const std::stop_token& stop, BenchResult& result, Sides& sides) {
     try {
-        sides.kernel = find_our_kernel(cell.problem, cell.layer, result.tolerance, source_, stop);
+        sides.kernel =
+            find_our_kernel({cell.problem, cell.layer, result.tolerance, is_strict(cell.mode)}, source_, stop);
         prepare(cell.problem);
         Runnable runnable =
             runnable_plan(source_.laboratory.device(), *sides.kernel.module, sides.kernel.plan, cell.problem.batch);

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <limits>
 #include <memory>
 #include <set>
 #include <system_error>
@@ -11,6 +10,7 @@
 #include "cache/code_store.hpp"
 #include "cache/compression.hpp"
 #include "cache/file.hpp"
+#include "cache/front.hpp"
 #include "cache/gzip.hpp"
 #include "cache/open.hpp"
 #include "cache/paths.hpp"
@@ -60,21 +60,21 @@ std::unique_ptr<sqlite::Connection> open_private(const fs::path& path) {
 std::set<std::string> best_binaries(sqlite::Connection& database, std::int64_t best) {
     std::set<std::string> keys;
     sqlite::Statement rows = database.query(
-        "SELECT t.problem, t.device, t.error_relative, t.binary_key FROM trial t JOIN binary b ON b.key = t.binary_key "
+        "SELECT t.problem, t.device, t.error_relative, t.strict, t.binary_key FROM trial t JOIN binary b ON b.key = "
+        "t.binary_key "
         "WHERE t.outcome = 'valid' AND t.plan IS NOT NULL AND t.median_ms > 0 "
-        "ORDER BY t.problem, t.device, t.dropped_early, t.rank_ms");
+        "ORDER BY t.problem, t.device, t.dropped_early, t.rank_ms, t.error_relative");
     std::pair<std::int64_t, std::int64_t> group{-1, -1};
     std::int64_t rank = 0;
-    double least_error = 0;
+    FrontWalk front;
     while (rows.step()) {
         if (const std::pair here{rows.integer(0), rows.integer(1)}; here != group) {
             group = here;
             rank = 0;
-            least_error = std::numeric_limits<double>::infinity();
+            front = {};
         }
-        const double error = rows.real(2);
-        if (rank < best || (best > 0 && error < least_error)) keys.insert(rows.text(3));
-        if (error < least_error) least_error = error;
+        const bool wins = front.wins(rows.real(2), rows.integer(3) != 0);
+        if (rank < best || (best > 0 && wins)) keys.insert(rows.text(4));
         ++rank;
     }
     return keys;

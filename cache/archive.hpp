@@ -27,7 +27,8 @@ struct ExportRequest {
     std::optional<std::filesystem::path> database;  ///< nothing: no rows
     bool code = true;                               ///< with the code cache
     /// Machine code of that many fastest trials of each problem and device alone, and of each trial that is more
-    /// accurate than all faster ones, so that the winner of every tolerance has its code.
+    /// accurate than all faster ones, or than all faster strict ones, so that the winner of every tolerance has its
+    /// code.
     std::optional<std::int64_t> best;
 };
 

@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 #include <memory>
 #include <set>
 #include <system_error>
 
 #include "cache/compression.hpp"
+#include "cache/front.hpp"
 #include "cache/open.hpp"
 #include "cache/printable_line.hpp"
 #include "cache/rows.hpp"
@@ -132,19 +132,18 @@ std::vector<std::int64_t> stale_trials(sqlite::Connection& connection, const std
     sqlite::Statement rows = connection.query(
         "SELECT t.id, t.problem, t.device, s.name, s.source_hash, t.error_relative, "
         "       t.outcome = 'valid' AND t.plan IS NOT NULL AND t.median_ms > 0 "
-        "       AND (d.kind <> 'cuda' OR b.key IS NOT NULL) "
+        "       AND (d.kind <> 'cuda' OR b.key IS NOT NULL), t.strict "
         "FROM trial t JOIN template s ON s.id = t.template JOIN device d ON d.id = t.device "
-        "LEFT JOIN binary b ON b.key = t.binary_key ORDER BY t.problem, t.device, t.dropped_early, t.rank_ms, t.id");
+        "LEFT JOIN binary b ON b.key = t.binary_key ORDER BY t.problem, t.device, t.dropped_early, t.rank_ms, "
+        "t.error_relative, t.id");
     std::pair<std::int64_t, std::int64_t> group{-1, -1};
-    double least_error = 0;
+    FrontWalk front;
     while (rows.step()) {
         if (const std::pair here{rows.integer(1), rows.integer(2)}; here != group) {
             group = here;
-            least_error = std::numeric_limits<double>::infinity();
+            front = {};
         }
-        const double error = rows.real(5);
-        const bool wins = rows.integer(6) != 0 && error < least_error;
-        if (wins) least_error = error;
+        const bool wins = rows.integer(6) != 0 && front.wins(rows.real(5), rows.integer(7) != 0);
         if (!wins && kept.count({rows.text(3), rows.text(4)}) == 0) stale.push_back(rows.integer(0));
     }
     return stale;

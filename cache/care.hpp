@@ -45,7 +45,8 @@ struct PruneResult {
 
 /// Removes, in one transaction, machine code that no trial names, stale trials where asked, and problems and templates
 /// that nothing names any more. A stale trial stays where it wins at some tolerance: no trial of its problem and device
-/// that can be launched is both faster and as accurate. Then the file is made smaller. Throws Error(cache).
+/// that can be launched is both faster and as accurate, or none that is strict where it is strict itself. Then the file
+/// is made smaller. Throws Error(cache).
 [[nodiscard]] PruneResult prune_database(const std::filesystem::path& path, const PruneRequest& request);
 
 }  // namespace tconv

@@ -58,7 +58,7 @@ const std::string& winner_sql() {
         "JOIN device d ON d.id = t.device JOIN template s ON s.id = t.template "
         "LEFT JOIN binary b ON b.key = t.binary_key "
         "WHERE p.key = ?1 AND d.key = ?2 AND t.outcome = 'valid' AND t.plan IS NOT NULL AND t.median_ms > 0 "
-        "AND t.error_relative <= ?3 ORDER BY t.dropped_early, t.rank_ms",
+        "AND t.error_relative <= ?3 AND t.strict >= ?4 ORDER BY t.dropped_early, t.rank_ms, t.error_relative",
         select_trial_sql());
     return sql;
 }
@@ -71,7 +71,8 @@ constexpr std::string_view k_list_sql =
     "FROM summary JOIN problem p ON p.id = summary.problem JOIN device d ON d.id = summary.device "
     "LEFT JOIN trial best ON best.id = ("
     "    SELECT t.id FROM trial t WHERE t.problem = summary.problem AND t.device = summary.device "
-    "    AND t.outcome = 'valid' AND t.plan IS NOT NULL AND t.median_ms > 0 ORDER BY t.dropped_early, t.rank_ms "
+    "    AND t.outcome = 'valid' AND t.plan IS NOT NULL AND t.median_ms > 0 ORDER BY t.dropped_early, t.rank_ms, "
+    "t.error_relative "
     "    LIMIT 1) "
     "LEFT JOIN template s ON s.id = best.template ORDER BY summary.updated DESC, p.id DESC";
 
@@ -108,7 +109,7 @@ struct Database::Impl {
     std::string binary_key_of(std::int64_t problem, std::int64_t device, std::int64_t template_id,
                               const Config& config);
     std::optional<Winner> winner(const std::string& problem_key, const Problem& launched, const DeviceInfo& device,
-                                 double tolerance);
+                                 double tolerance, bool strict);
 };
 
 std::int64_t Database::Impl::device_id(const DeviceInfo& device) {
@@ -188,9 +189,9 @@ std::string read_binary(const sqlite::Statement& row) {
 }  // namespace
 
 std::optional<Winner> Database::Impl::winner(const std::string& problem_key, const Problem& launched,
-                                             const DeviceInfo& device, double tolerance) {
+                                             const DeviceInfo& device, double tolerance, bool strict) {
     sqlite::Statement rows = query(winner_sql());
-    rows.bind(problem_key).bind(device_key(device)).bind(tolerance);
+    rows.bind(problem_key).bind(device_key(device)).bind(tolerance).bind(strict);
     while (rows.step()) {
         try {
             Winner found;
@@ -255,12 +256,13 @@ std::vector<Trial> Database::trials(const Problem& problem, const std::string& d
     return result;
 }
 
-std::optional<Winner> Database::winner(const Problem& problem, const DeviceInfo& device, double tolerance) const {
-    return impl_->winner(key(problem), problem, device, tolerance);
+std::optional<Winner> Database::winner(const Problem& problem, const DeviceInfo& device, double tolerance,
+                                       bool strict) const {
+    return impl_->winner(key(problem), problem, device, tolerance, strict);
 }
 
 std::optional<Winner> Database::winner_of_other_batch(const Problem& problem, const DeviceInfo& device,
-                                                      double tolerance) const {
+                                                      double tolerance, bool strict) const {
     std::vector<Problem> others;
     {
         sqlite::Statement rows = impl_->query(other_batches_sql());
@@ -283,7 +285,7 @@ std::optional<Winner> Database::winner_of_other_batch(const Problem& problem, co
         return std::pair(ratio(a), -a.batch) < std::pair(ratio(b), -b.batch);
     });
     for (const Problem& other : others) {
-        if (auto found = impl_->winner(key(other), problem, device, tolerance)) return found;
+        if (auto found = impl_->winner(key(other), problem, device, tolerance, strict)) return found;
     }
     return std::nullopt;
 }

@@ -23,6 +23,8 @@ struct Trial {
     std::string template_name;  ///< family: "direct"
     std::string template_hash;
     Config config;
+    bool strict = true;  ///< plain fp32 arithmetic (or better) alone
+    double reach = 0;    ///< tolerance of the session that measured it, 0 where that was strict: how far it searched
     Outcome outcome;
     std::string driver_version;
     std::string compiler_version;
@@ -96,13 +98,13 @@ public:
                                             const std::string& template_hash = {}) const;
 
     /// The fastest valid trial within `tolerance` that can be launched: with machine code unless `device` is an
-    /// emulator. Damaged rows are passed over.
-    [[nodiscard]] std::optional<Winner> winner(const Problem& problem, const DeviceInfo& device,
-                                               double tolerance) const;
+    /// emulator. Of strict trials alone where that is asked. Damaged rows are passed over.
+    [[nodiscard]] std::optional<Winner> winner(const Problem& problem, const DeviceInfo& device, double tolerance,
+                                               bool strict = false) const;
 
     /// The same, for the problem that differs from `problem` in its batch alone (nearest batch first).
     [[nodiscard]] std::optional<Winner> winner_of_other_batch(const Problem& problem, const DeviceInfo& device,
-                                                              double tolerance) const;
+                                                              double tolerance, bool strict = false) const;
 
     /// One row a problem and device, most recent first.
     [[nodiscard]] std::vector<ProblemSummary> list() const;

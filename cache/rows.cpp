@@ -17,7 +17,9 @@ namespace tconv {
 namespace {
 
 // The trial's own columns, in the order in which they are bound and read.
-constexpr std::array<const char*, 26> k_columns{"config",
+constexpr std::array<const char*, 28> k_columns{"config",
+                                                "strict",
+                                                "reach",
                                                 "outcome",
                                                 "reason",
                                                 "error_relative",
@@ -43,7 +45,7 @@ constexpr std::array<const char*, 26> k_columns{"config",
                                                 "digest",
                                                 "created",
                                                 "id"};
-constexpr std::size_t k_bound_columns = 24;  // without created and id, which the database sets
+constexpr std::size_t k_bound_columns = 26;  // without created and id, which the database sets
 
 struct ProblemBinder {
     sqlite::Statement& statement;
@@ -166,6 +168,8 @@ std::string digest_of(const Trial& t, const std::string& device_key) {
     add(o.binary_key);
     add(t.driver_version);
     add(t.compiler_version);
+    if (!t.strict)
+        add("not strict");  // silent where it is: rows of older versions, strict all of them, keep their digests
     return content_hash(text);
 }
 
@@ -202,7 +206,11 @@ const std::string& store_trial_sql() {
 
 void bind_trial(sqlite::Statement& statement, const Trial& trial, const std::string& device_key) {
     const Outcome& outcome = trial.outcome;
-    statement.bind(to_json(trial.config)).bind(to_string(outcome.kind)).bind(outcome.reason);
+    statement.bind(to_json(trial.config))
+        .bind(trial.strict)
+        .bind(trial.reach)
+        .bind(to_string(outcome.kind))
+        .bind(outcome.reason);
     statement.bind(outcome.error.relative).bind(outcome.error.absolute);
     statement.bind(outcome.error.worst_index).bind(outcome.error.distribution);
     statement.bind(outcome.timing.median).bind(outcome.timing.minimum).bind(outcome.timing.spread);
@@ -240,6 +248,8 @@ Trial read_trial(const sqlite::Statement& row, const Problem& problem) {
     Reader reader(row, 5);
     trial.config = config_from_json(reader.text());
     check_names(trial.config);
+    trial.strict = reader.integer() != 0;
+    trial.reach = reader.real();
     trial.outcome = read_outcome(reader);
     trial.driver_version = reader.text();
     trial.compiler_version = reader.text();

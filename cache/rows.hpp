@@ -21,7 +21,7 @@ void bind_trial(sqlite::Statement& statement, const Trial& trial, const std::str
 
 /// Columns that `read_trial` needs, from trial t, problem p, device d and template s; `k_trial_column_count` of them.
 [[nodiscard]] const std::string& select_trial_sql();
-inline constexpr int k_trial_column_count = 31;
+inline constexpr int k_trial_column_count = 33;
 
 /// Throws Error(bad_input) when the row is damaged: it does not match its digest; config, plan, samples or outcome that
 /// cannot be read, names that are no identifiers.

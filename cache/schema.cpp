@@ -152,6 +152,25 @@ CREATE VIEW quarantine AS
     WHERE t.outcome NOT IN ('valid', 'too_slow') AND t.outcome NOT IN ('compile_error', 'resource_error');
 )sql";
 
+// Version 4: whether a trial uses plain fp32 arithmetic alone, as all did before, and the tolerance of the session that
+// measured it (0: a strict one). The look-up of the fastest strict trial walks the same index.
+constexpr const char* k_strict = R"sql(
+ALTER TABLE trial ADD COLUMN strict INTEGER NOT NULL DEFAULT 1;
+ALTER TABLE trial ADD COLUMN reach REAL NOT NULL DEFAULT 0;
+DROP INDEX trial_by_speed;
+CREATE INDEX trial_by_speed ON trial (problem, device, dropped_early, rank_ms, error_relative, strict)
+    WHERE outcome = 'valid' AND plan IS NOT NULL AND median_ms > 0;
+DROP VIEW winner;
+CREATE VIEW winner AS
+    SELECT p.key AS problem, p.name, d.key AS device, s.name AS template, t.config, t.median_ms, t.spread,
+           t.error_relative, t.strict, t.created, t.id AS trial
+    FROM (SELECT DISTINCT problem, device FROM trial) tuned
+    JOIN trial t ON t.id = (
+        SELECT id FROM trial WHERE problem = tuned.problem AND device = tuned.device
+        AND outcome = 'valid' AND plan IS NOT NULL AND median_ms > 0 ORDER BY dropped_early, rank_ms LIMIT 1)
+    JOIN problem p ON p.id = t.problem JOIN device d ON d.id = t.device JOIN template s ON s.id = t.template;
+)sql";
+
 /// Column names and types of the problem's fields.
 struct ColumnVisitor {
     std::vector<std::pair<std::string, std::string>> columns;
@@ -224,7 +243,7 @@ int schema_version(sqlite::Connection& connection) {
 void make_schema(sqlite::Connection& connection) {
     // Step n brings version n to n + 1; the first one starts from an empty file.
     const std::array<std::string, k_schema_version> steps{problem_table() + k_tables, k_tensor_rates,
-                                                          k_digest_and_failures};
+                                                          k_digest_and_failures, k_strict};
     sqlite::Transaction transaction(connection);
     const auto version = static_cast<std::size_t>(schema_version(connection));
     if (version == steps.size()) return;

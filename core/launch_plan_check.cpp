@@ -130,9 +130,12 @@ void check_tensor_maps(const LaunchPlan& plan, const Launch& launch, const Probl
             reject(fmt::format("tensor maps of {} need compute capability 9.0, {} has {}.{}", launch.kernel,
                                device.name, device.compute_major, device.compute_minor));
         }
-        if (plan.alignment < least_alignment) {
-            reject(fmt::format("alignment ({} bytes) must be at least {} where {} takes a tensor map", plan.alignment,
-                               least_alignment, launch.kernel));
+        // The workspace and the packed weights are aligned to so much anyhow.
+        const bool is_tensor =
+            argument.mapped != ArgumentKind::workspace && argument.mapped != ArgumentKind::packed_weight;
+        if (is_tensor && plan.alignment < least_alignment) {
+            reject(fmt::format("alignment ({} bytes) must be at least {} where {} takes a tensor map of a tensor",
+                               plan.alignment, least_alignment, launch.kernel));
         }
         if (launch.weights_only && argument.map.batch_dimension >= 0)
             reject(fmt::format("a tensor map of weights_only launch {} must not grow with the batch", launch.kernel));

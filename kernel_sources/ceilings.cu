@@ -2,7 +2,7 @@
 // layer's limit is worked out from these rates.
 #include "grid.cuh"
 #include "tconv.cuh"
-#include "tensor.cuh"
+#include "wgmma.cuh"
 
 /// Copies `count` vectors of four floats: the card's copy bandwidth.
 extern "C" __global__ void tconv_copy(const float* source, float* target, tconv::i64 count) {
@@ -113,7 +113,8 @@ __device__ __forceinline__ void multiply_matrices(float* sink, int rounds) {
         wgmma_fence();
 #pragma unroll
         for (int step = 0; step < steps; ++step)
-            wgmma_64x256<T>(sums, wgmma_operand(a, 32 * step % row_bytes), wgmma_operand(b, 32 * step % row_bytes));
+            wgmma_start<T, 256>(sums, wgmma_operand(a, 32 * step % row_bytes, 8 * row_bytes),
+                                wgmma_operand(b, 32 * step % row_bytes, 8 * row_bytes), true);
         wgmma_commit();
         wgmma_wait<0>();
     }

@@ -76,15 +76,15 @@ extern "C" __global__ void __launch_bounds__(tconv::mma::threads, tconv::config:
     if (place.run_d.count > 0 && place.run_h.count > 0 && place.run_w.count > 0)
         multiply_all(sums, input, packed_weight, place, batch, warp_m, warp_n);
     __syncthreads();
-    float* staging = dynamic_shared<float>() + warp * staging_words;
+    const Staging staging = make_staging(place, batch, warp, warp_m);
+    __syncwarp();
+    const bool aligned = reinterpret_cast<u64>(output) % (store_vector * sizeof(Element)) == 0;
+    const int first_channel = place.channel_block * block_channels + warp_n * n_fragments * 8;
     if constexpr (packed) {
-        store_packed(sums, staging, bias, output, place, batch, warp_m);
+        store_packed(sums, staging, bias, output, place, aligned);
+    } else if constexpr (stores_rows) {
+        store_rows(sums, staging, bias, output, place, first_channel, aligned);
     } else {
-        const int first_channel = place.channel_block * block_channels + warp_n * n_fragments * 8;
-        if constexpr (channels_last) {
-            store_channels(sums, staging, bias, output, place, batch, warp_m, first_channel);
-        } else {
-            store_rows(sums, staging, bias, output, place, batch, warp_m, first_channel);
-        }
+        store_channels(sums, staging, bias, output, place, first_channel, aligned);
     }
 }

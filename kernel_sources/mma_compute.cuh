@@ -99,14 +99,15 @@ __device__ __forceinline__ Rows rows_of_lane(int warp_m, int lead) {
             const int number = warp_m * warp_rows + fragment * 16 + half * 8 + lane / 4;
             const Position p = position_of(number < tile_positions ? number : 0);
             const int row = (p.n * rows_d + p.d + AxisD::halo) * rows_h + p.h + AxisH::halo;
-            rows.word[fragment][half] = (row * row_pitch + p.w + AxisW::halo + lead) * position_pitch +
-                                        lane % 4 * word_pitch;
+            rows.word[fragment][half] =
+                (row * row_pitch + p.w + AxisW::halo + lead) * position_pitch + lane % 4 * word_pitch;
         }
     }
     return rows;
 }
 
-/// One offset: the fragments `input[first...]` against the weights of every phase that has a tap here. `weights` moves on.
+/// One offset: the fragments `input[first...]` against the weights of every phase that has a tap here. `weights` moves
+/// on.
 template <int Count>
 __device__ __forceinline__ void multiply_tap(Sums& sums, const InputFragment (&input)[Count], int first, u32 mask_d,
                                              u32 mask_h, u32 mask_w, const u32*& weights) {
@@ -170,14 +171,14 @@ __device__ __forceinline__ void multiply_step(Sums& sums, const u32* stage, cons
 /// All products of the chunk in `stage`.
 __device__ __forceinline__ void multiply_chunk(Sums& sums, const u32* stage, const Rows& rows, const Place& place,
                                                int warp_n) {
-    const u32* weights =
-        stage + input_stage + (warp_n * n_fragments * 32 + threadIdx.x % 32) * fragment_registers;
+    const u32* weights = stage + input_stage + (warp_n * n_fragments * 32 + threadIdx.x % 32) * fragment_registers;
 #pragma unroll 1
     for (int d = 0; d < place.run_d.count; ++d) {
 #pragma unroll config::unroll_taps
         for (int w = 0; w < place.run_w.count; ++w) {
-            const int back = (offset_of<AxisD>(place.run_d, d) * (rows_h * row_pitch) +
-                              offset_of<AxisW>(place.run_w, w)) * position_pitch;
+            const int back =
+                (offset_of<AxisD>(place.run_d, d) * (rows_h * row_pitch) + offset_of<AxisW>(place.run_w, w)) *
+                position_pitch;
 #pragma unroll
             for (int step = 0; step < steps; ++step)
                 multiply_step(sums, stage + step * (step_words * word_pitch), rows, place, back, AxisD::mask(d),

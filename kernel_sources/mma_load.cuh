@@ -5,8 +5,8 @@
 
 namespace tconv::mma {
 
-/// Words that lie in the tensor as they lie in shared memory are copied asynchronously. Pairs of 16-bit channels that do
-/// not are gathered through registers.
+/// Words that lie in the tensor as they lie in shared memory are copied asynchronously. Pairs of 16-bit channels that
+/// do not are gathered through registers.
 constexpr bool gathers = native && (!channels_last || in_group % 2 != 0 || problem::in_channels % 2 != 0);
 
 constexpr int tile_columns = config::tile_columns;  // of a row that are loaded, a multiple of `vector` channels first
@@ -43,10 +43,9 @@ __device__ __forceinline__ const Element* source_of(const Unit& unit, const Elem
     const Index position = (in_d * AxisH::input + in_h) * AxisW::input + in_w;
     const i64 first_channel = static_cast<i64>(place.batch + unit.n) * problem::in_channels;
     const int group_channel = place.group * in_group;
-    return channels_last
-               ? input + first_channel * input_volume + position * static_cast<Index>(problem::in_channels) +
-                     group_channel
-               : input + (first_channel + group_channel) * input_volume + position;
+    return channels_last ? input + first_channel * input_volume + position * static_cast<Index>(problem::in_channels) +
+                               group_channel
+                         : input + (first_channel + group_channel) * input_volume + position;
 }
 
 /// Starts the asynchronous copy of chunk `chunk` of the input, zeros outside the tensor.
@@ -82,8 +81,8 @@ __device__ __forceinline__ int packed_taps(const Run& run) {
 
 /// Starts the asynchronous copy of a chunk's packed weights.
 __device__ __forceinline__ void copy_weights(u32* stage, const u32* weights, const Place& place, int chunk) {
-    const u32* source = weights + packed_offset(place.group, place.channel_block, place.phase_d, place.phase_h,
-                                                place.phase_w, chunk);
+    const u32* source =
+        weights + packed_offset(place.group, place.channel_block, place.phase_d, place.phase_h, place.phase_w, chunk);
     const int count = packed_taps<AxisD>(place.run_d) * packed_taps<AxisH>(place.run_h) *
                       packed_taps<AxisW>(place.run_w) * (steps * tap_words);
 #pragma unroll 4

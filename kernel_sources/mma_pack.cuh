@@ -6,7 +6,8 @@
 
 namespace tconv::mma {
 
-/// What one thread packs: its lane's registers `half` (of 0 and 1) of a fragment, for all taps.
+/// What one thread packs: its lane's registers `half` (of 0 and 1) of a fragment, for all taps, which lie behind one
+/// another in the tensor.
 struct PackPlace {
     int lane, half, fragment, step, chunk, channel_block, group;
     int phase_d, phase_h, phase_w;
@@ -19,16 +20,12 @@ __device__ __forceinline__ PackPlace pack_place(i64 number) {
     place.fragment = split_off(number, block_fragments);
     place.step = split_off(number, steps);
     place.chunk = split_off(number, chunks);
-    place.phase_w = split_off(number, phase_blocks_w);
-    place.phase_h = split_off(number, phase_blocks_h);
-    place.phase_d = split_off(number, phase_blocks_d);
     place.channel_block = split_off(number, channel_blocks);
     place.group = static_cast<int>(number);
     return place;
 }
 
-constexpr i64 pack_threads = static_cast<i64>(problem::groups) * channel_blocks * phase_blocks_d * phase_blocks_h *
-                             phase_blocks_w * chunks * steps * block_fragments * 64;
+constexpr i64 pack_threads = static_cast<i64>(problem::groups) * channel_blocks * chunks * steps * block_fragments * 64;
 
 /// Offset `number` along an axis of a block that works on phase `phase` (0 where they are joined): how many taps come
 /// before it and which tapped phases have one.
@@ -90,9 +87,10 @@ __device__ __forceinline__ void put_packed(u32* fragment, int half, T first, T s
 __device__ __forceinline__ void pack_tap(u32* fragment, const Element* weight, const PackPlace& place, int out_channel,
                                          int kernel_d, int kernel_h, int kernel_w) {
     const bool tapped = kernel_d >= 0 && kernel_h >= 0 && kernel_w >= 0;
-    const int k = tapped ? (kernel_d * static_cast<int>(problem::kernel_h) + kernel_h) *
-                                   static_cast<int>(problem::kernel_w) + kernel_w
-                         : -1;
+    const int k =
+        tapped ? (kernel_d * static_cast<int>(problem::kernel_h) + kernel_h) * static_cast<int>(problem::kernel_w) +
+                     kernel_w
+               : -1;
     const int first_channel = place.chunk * config::channel_chunk + place.step * (step_words * word_channels);
     const Element first =
         weight_at(weight, place.group, first_channel + step_channel(place.lane, place.half, 0), out_channel, k);
@@ -141,11 +139,11 @@ __device__ __forceinline__ void pack_offset(u32* words, const Element* weight, c
     }
 }
 
-__device__ __forceinline__ void pack_weights(const Element* weight, u32* words, i64 number) {
-    const PackPlace place = pack_place(number);
-    u32* block = words + packed_offset(place.group, place.channel_block, place.phase_d, place.phase_h, place.phase_w,
-                                       place.chunk) +
-                 (place.fragment * 32 + place.lane) * fragment_registers;
+__device__ __forceinline__ void pack_phase(const Element* weight, u32* words, const PackPlace& place) {
+    u32* block =
+        words +
+        packed_offset(place.group, place.channel_block, place.phase_d, place.phase_h, place.phase_w, place.chunk) +
+        (place.fragment * 32 + place.lane) * fragment_registers;
     const int count_d = run_of<AxisD>(place.phase_d).count;
     const int count_h = run_of<AxisH>(place.phase_h).count;
     const int count_w = run_of<AxisW>(place.phase_w).count;
@@ -153,6 +151,16 @@ __device__ __forceinline__ void pack_weights(const Element* weight, u32* words, 
         for (int h = 0; h < count_h; ++h) {
             for (int w = 0; w < count_w; ++w)
                 pack_offset(block, weight, place, d, h, w);
+        }
+    }
+}
+
+__device__ __forceinline__ void pack_weights(const Element* weight, u32* words, i64 number) {
+    PackPlace place = pack_place(number);
+    for (place.phase_d = 0; place.phase_d < phase_blocks_d; ++place.phase_d) {
+        for (place.phase_h = 0; place.phase_h < phase_blocks_h; ++place.phase_h) {
+            for (place.phase_w = 0; place.phase_w < phase_blocks_w; ++place.phase_w)
+                pack_phase(weight, words, place);
         }
     }
 }

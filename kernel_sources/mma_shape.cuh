@@ -32,10 +32,10 @@ struct ElementOf<2, true> {
 using Element = ElementOf<problem::element_bytes, problem::bfloat>::type;
 
 // How products are made of the tensors' elements.
-constexpr bool native = config::math == 0;      // 16-bit elements as they are
-constexpr bool tf32_once = config::math == 1;   // rounded to TF32
-constexpr bool tf32_thrice = config::math == 2; // high and low TF32 parts, three products
-constexpr bool bf16_thrice = config::math == 3; // high and low bfloat16 parts, three products
+constexpr bool native = config::math == 0;       // 16-bit elements as they are
+constexpr bool tf32_once = config::math == 1;    // rounded to TF32
+constexpr bool tf32_thrice = config::math == 2;  // high and low TF32 parts, three products
+constexpr bool bf16_thrice = config::math == 3;  // high and low bfloat16 parts, three products
 constexpr bool split = tf32_thrice || bf16_thrice;
 
 /// A 32-bit word of the shared input tile holds this many channels of a position.
@@ -56,7 +56,8 @@ __device__ constexpr int count_bits(u32 bits) {
 
 /// An axis of the problem. Where its phases are joined a block computes all of them, and offsets are multiples of
 /// `unit`; otherwise a block computes one.
-template <i64 Kernel, i64 Stride, i64 Padding, i64 Dilation, i64 Divisor, i64 Inverse, i64 Input, i64 Output, bool Joined>
+template <i64 Kernel, i64 Stride, i64 Padding, i64 Dilation, i64 Divisor, i64 Inverse, i64 Input, i64 Output,
+          bool Joined>
 struct Axis {
     using Phases = AxisPhases<Kernel, Stride, Dilation, Divisor, Inverse>;
     static constexpr bool joined = Joined;
@@ -66,8 +67,9 @@ struct Axis {
     static constexpr Index input = static_cast<Index>(Input);
     static constexpr Index output = static_cast<Index>(Output);
     static constexpr int halo = static_cast<int>(Phases::halo);
-    static constexpr int unit =
-        static_cast<int>(!Joined ? Phases::offset_step : Dilation % Stride == 0 ? Dilation / Stride : 1);
+    static constexpr int unit = static_cast<int>(!Joined                  ? Phases::offset_step
+                                                 : Dilation % Stride == 0 ? Dilation / Stride
+                                                                          : 1);
     /// Offsets that a joined axis runs over; the most taps of a phase of one that is not.
     static constexpr int offsets = static_cast<int>(Joined ? halo / unit + 1 : Phases::max_taps);
     /// Phases of a block, those without taps included.
@@ -133,8 +135,8 @@ struct Axis {
         Joined ? (Output - 1 + Padding) / Stride - Padding / Stride + 1 : (Output + Stride - 1) / Stride;
 };
 
-#define TCONV_AXIS(axis, joined)                                                                             \
-    Axis<problem::kernel_##axis, problem::stride_##axis, problem::padding_##axis, problem::dilation_##axis,  \
+#define TCONV_AXIS(axis, joined)                                                                                  \
+    Axis<problem::kernel_##axis, problem::stride_##axis, problem::padding_##axis, problem::dilation_##axis,       \
          problem::tap_divisor_##axis, problem::tap_inverse_##axis, problem::input_##axis, problem::output_##axis, \
          problem::stride_##axis == 1 || (joined)>
 using AxisD = TCONV_AXIS(d, config::joined_axes >= 3);
@@ -184,10 +186,10 @@ constexpr int position_pitch = channels_last ? config::word_pitch : 1;
 constexpr int input_stage = config::input_words;
 
 /// Taps for which a stage holds weights.
-constexpr int block_taps =
-    packed ? AxisD::offsets * AxisH::offsets * AxisW::offsets
-           : (AxisD::joined ? AxisD::kernel : AxisD::offsets) * (AxisH::joined ? AxisH::kernel : AxisH::offsets) *
-                 (AxisW::joined ? AxisW::kernel : AxisW::offsets);
+constexpr int block_taps = packed ? AxisD::offsets * AxisH::offsets * AxisW::offsets
+                                  : (AxisD::joined ? AxisD::kernel : AxisD::offsets) *
+                                        (AxisH::joined ? AxisH::kernel : AxisH::offsets) *
+                                        (AxisW::joined ? AxisW::kernel : AxisW::offsets);
 /// Words of one tap and step: the block's fragments, lane by lane.
 constexpr int tap_words = block_fragments * 32 * fragment_registers;
 constexpr int weight_stage = block_taps * steps * tap_words;
@@ -203,7 +205,8 @@ __device__ __forceinline__ i64 packed_offset(int group, int channel_block, i64 p
                                              int chunk) {
     const i64 phase = (phase_d * phase_blocks_h + phase_h) * phase_blocks_w + phase_w;
     const i64 block = (static_cast<i64>(group) * channel_blocks + channel_block) *
-                          (phase_blocks_d * phase_blocks_h * phase_blocks_w) + phase;
+                          (phase_blocks_d * phase_blocks_h * phase_blocks_w) +
+                      phase;
     return (block * chunks + chunk) * weight_stage;
 }
 

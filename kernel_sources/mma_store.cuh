@@ -1,197 +1,272 @@
-// A warp's accumulators to the output, through a part of shared memory of its own, so that it writes whole lines.
+// A warp's accumulators to the output: biased and rounded, through a part of shared memory of its own, so that it
+// writes whole vectors and lines.
 #pragma once
 
 #include "mma_compute.cuh"
 
 namespace tconv::mma {
 
-// One round stages the columns of some channels, each for all positions of the warp. Channels first: [column][position];
-// channels last: [position][column].
-constexpr int staged_columns = config::staged_columns;
-constexpr int staging_pitch = config::staging_pitch;
-constexpr int staging_words = config::staging_words;  // of a warp
+// Positions of a warp are taken in segments that are contiguous along the width. Channels first, or with packed
+// columns: a segment's outputs of all phases along the width lie behind one another in a row of the tensor; `unit` of
+// them belong to a position. Several such rows are staged at once. Channels last: a segment is a position, and the
+// channels of the warp of one phase are staged.
+constexpr bool stores_rows = !channels_last || packed;
+constexpr int segment = config::segment;
+constexpr int segments = warp_rows / segment;
+constexpr int unit = AxisW::block_phases * (channels_last ? out_group : 1);
+constexpr int unit_step = AxisW::joined ? 1 : static_cast<int>(problem::stride_w);  // between outputs of a row
+constexpr int store_vector = config::store_vector;
+constexpr int segment_pitch = config::segment_pitch;  // elements
+constexpr int staging_pitch =
+    config::staging_pitch;  // elements from one staged row (channels last: position) to the next
+constexpr int rounds = AxisD::block_phases * AxisH::block_phases;
+constexpr int staged_rows = packed ? rounds * (channels_last ? 1 : out_group) : 8;
 
-__device__ __forceinline__ int staged_word(int column, int row) {
-    return channels_last ? row * staging_pitch + column : column * staging_pitch + row;
-}
-
-/// Puts a fragment's 16 x 8 accumulators at `column` and `row`.
-__device__ __forceinline__ void stage_fragment(float* staging, const float (&sums)[4], int column, int row) {
-    const int lane = threadIdx.x % 32;
-#pragma unroll
-    for (int i = 0; i < 4; ++i)
-        staging[staged_word(column + lane % 4 * 2 + i % 2, row + lane / 4 + i / 2 * 8)] = sums[i];
-}
-
-/// Where an output position of the warp lies in the tensor.
-struct Target {
-    i64 offset;  // of the group's first channel
-    bool inside;
+/// Where a segment's first position goes at phase 0 of joined axes.
+struct Segment {
+    i64 offset;  // in the tensor, of the group's first channel
+    Index out_w;
+    u32 inside;  // bit r: phase r along the depth lies inside the output; bit 16 + r: along the height
 };
 
-/// Output at phase (r_d, r_h, r_w) of position `number` of the tile.
-__device__ __forceinline__ Target target_of(const Place& place, int batch, int number, int r_d, int r_h, int r_w) {
+__device__ __forceinline__ Segment segment_of(const Place& place, int batch, int number) {
     const Position p = position_of(number);
-    const Index out_d = (place.q_d + p.d) * AxisD::stride + r_d - AxisD::padding;
-    const Index out_h = (place.q_h + p.h) * AxisH::stride + r_h - AxisH::padding;
-    const Index out_w = (place.q_w + p.w) * AxisW::stride + r_w - AxisW::padding;
-    const bool inside = number < tile_positions && place.batch + p.n < batch && out_d >= 0 && out_d < AxisD::output &&
-                        out_h >= 0 && out_h < AxisH::output && out_w >= 0 && out_w < AxisW::output;
-    const Index position = (out_d * AxisH::output + out_h) * AxisW::output + out_w;
+    const Index out_d = (place.q_d + p.d) * AxisD::stride + place.phase_d - AxisD::padding;
+    const Index out_h = (place.q_h + p.h) * AxisH::stride + place.phase_h - AxisH::padding;
+    const Index out_w = (place.q_w + p.w) * AxisW::stride + place.phase_w - AxisW::padding;
+    u32 inside = 0;
+    if (number < tile_positions && place.batch + p.n < batch) {
+        for (int r = 0; r < AxisD::block_phases; ++r)
+            inside |= (out_d + r >= 0 && out_d + r < AxisD::output ? 1u : 0u) << r;
+        for (int r = 0; r < AxisH::block_phases; ++r)
+            inside |= (out_h + r >= 0 && out_h + r < AxisH::output ? 1u : 0u) << (16 + r);
+    }
+    const i64 position = (static_cast<i64>(out_d) * AxisH::output + out_h) * AxisW::output + out_w;
     const i64 first_channel = static_cast<i64>(place.batch + p.n) * problem::out_channels;
     const int group_channel = place.group * out_group;
-    return {channels_last
-                ? first_channel * output_volume + position * static_cast<Index>(problem::out_channels) + group_channel
-                : (first_channel + group_channel) * output_volume + position,
-            inside};
+    return {channels_last ? first_channel * output_volume + position * problem::out_channels + group_channel
+                          : (first_channel + group_channel) * output_volume + position,
+            out_w, inside};
 }
+
+/// The warp's part of shared memory.
+struct Staging {
+    Segment* table;
+    Element* elements;
+};
+
+__device__ __forceinline__ Staging make_staging(const Place& place, int batch, int warp, int warp_m) {
+    auto* bytes = dynamic_shared<unsigned char>() + warp * config::staging_bytes;
+    Staging staging{reinterpret_cast<Segment*>(bytes), reinterpret_cast<Element*>(bytes + config::table_bytes)};
+    for (int i = threadIdx.x % 32; i < segments; i += 32)
+        staging.table[i] = segment_of(place, batch, warp_m * warp_rows + i * segment);
+    return staging;
+}
+
+/// Elements before a segment's first output in its vector.
+__device__ constexpr int make_shift() {
+    const i64 first = (AxisW::first_position(0) * AxisW::stride - AxisW::padding) * (channels_last ? out_group : 1);
+    return static_cast<int>((first % store_vector + store_vector) % store_vector);
+}
+constexpr int shift = make_shift();
 
 __device__ __forceinline__ float bias_at(const Element* bias, const Place& place, int channel) {
     if constexpr (!problem::bias) return 0.0f;
     return channel < out_group ? to_float(load_readonly(bias + place.group * out_group + channel)) : 0.0f;
 }
 
-/// Number of a joined phase among the block's columns, or -1 where it has no taps and its outputs are the bias alone.
-__device__ constexpr int sum_phase(int r_d, int r_h, int r_w) {
-    const int d = AxisD::tapped_index(r_d);
-    const int h = AxisH::tapped_index(r_h);
-    const int w = AxisW::tapped_index(r_w);
-    return d < 0 || h < 0 || w < 0 ? -1 : (d * AxisH::tapped + h) * AxisW::tapped + w;
+/// Element of a staged row that belongs to row `row` of the warp.
+__device__ __forceinline__ int staged_element(int staged_row, int row) {
+    return staged_row * staging_pitch + row / segment * segment_pitch + row % segment * unit + shift;
 }
 
-/// What a round of storing is about.
-struct Round {
-    int r_d, r_h, r_w;   // phases along the axes; r_w only where outputs go phase by phase
-    int first_channel;   // of the round's columns
-    int channels;
-    int warp_m;
+/// Rows of fragments of this lane: rows lane / 4 and lane / 4 + 8, columns lane % 4 * 2 and the next.
+__device__ __forceinline__ int row_of(int m, int i) {
+    return m * 16 + threadIdx.x % 32 / 4 + i / 2 * 8;
+}
+__device__ __forceinline__ int column_of(int i) {
+    return threadIdx.x % 4 * 2 + i % 2;
+}
+
+/// N elements that are written in one access.
+template <int N>
+struct alignas(N * sizeof(Element)) Elements {
+    Element v[N];
 };
 
-/// Channels first: rows of positions with all their phases along w, contiguous in the tensor.
-__device__ __forceinline__ void write_rows(const float* staging, const Element* bias, Element* output,
-                                           const Place& place, int batch, const Round& round) {
-    constexpr int phases = AxisW::block_phases;
-    for (int i = threadIdx.x % 32; i < warp_rows * phases; i += 32) {
-        const int row = i / phases;
-        const int r_w = AxisW::joined ? i - row * phases : place.phase_w;
-        const Target target =
-            target_of(place, batch, round.warp_m * warp_rows + row, round.r_d, round.r_h, r_w);
-        if (!target.inside) continue;
-        const int index = sum_phase(AxisD::joined ? round.r_d : 0, AxisH::joined ? round.r_h : 0,
-                                    AxisW::joined ? r_w : 0);
-        const int column = packed ? index * out_group : index % AxisW::tapped * 8;
-        Element* address = output + target.offset + round.first_channel * static_cast<Index>(output_volume);
-#pragma unroll 8
-        for (int c = 0; c < round.channels; ++c) {
-            const float sum = index >= 0 ? staging[staged_word(column + c, row)] : 0.0f;
-            *address = from_float<Element>(sum + bias_at(bias, place, round.first_channel + c));
-            address += static_cast<Index>(output_volume);
+/// Writes a vector of a row: whole where it may be, else the elements that lie inside. `first` is its first element
+/// within the segment.
+__device__ __forceinline__ void write_vector(Element* row, const Element* staged, int first, i64 out_w, bool aligned) {
+    constexpr int width = channels_last ? out_group : 1;  // elements of an output position
+    const i64 begin = -out_w * width;                     // of the elements inside the output
+    const i64 end = (AxisW::output - out_w + unit_step - 1) / unit_step * width;
+    if constexpr (store_vector > 1) {
+        if (aligned && first >= 0 && first + store_vector <= segment * unit && first >= begin &&
+            first + store_vector <= end) {
+            *reinterpret_cast<Elements<store_vector>*>(row + first) =
+                *reinterpret_cast<const Elements<store_vector>*>(staged);
+            return;
+        }
+    }
+#pragma unroll
+    for (int i = 0; i < store_vector; ++i) {
+        const int element = first + i;
+        if (element >= 0 && element < segment * unit && element >= begin && element < end)
+            row[element * static_cast<Index>(unit_step)] = staged[i];
+    }
+}
+
+/// Writes the staged rows: row `i` holds channel `first_channel + i` at phases (r_d, r_h) of the block, or, packed, all
+/// channels of all those phases.
+__device__ __forceinline__ void write_rows(const Staging& staging, Element* output, bool aligned, int first_channel,
+                                           int count, int r_d, int r_h) {
+    constexpr int vectors = segment_pitch / store_vector;
+    for (int i = threadIdx.x % 32; i < count * (segments * vectors); i += 32) {
+        const int staged_row = i / (segments * vectors);
+        const int number = i / vectors % segments;
+        const int vector_number = i % vectors;
+        const int round = packed ? staged_row / (staged_rows / rounds) : 0;
+        const int channel = packed ? staged_row % (staged_rows / rounds) : first_channel + staged_row;
+        const int d = packed ? round / AxisH::block_phases : r_d;
+        const int h = packed ? round % AxisH::block_phases : r_h;
+        const Segment& target = staging.table[number];
+        if ((target.inside >> d & 1) == 0 || (target.inside >> (16 + h) & 1) == 0) continue;
+        const i64 line = (static_cast<i64>(d) * AxisH::output + h) * AxisW::output;
+        Element* row =
+            output + target.offset + (channels_last ? line * problem::out_channels : line + channel * output_volume);
+        write_vector(
+            row, staging.elements + staged_row * staging_pitch + number * segment_pitch + vector_number * store_vector,
+            vector_number * store_vector - shift, target.out_w, aligned);
+    }
+}
+
+/// Channels first: for each phase along depth and height and each fragment of channels, rows of all phases along w.
+__device__ __forceinline__ void store_rows(const Sums& sums, const Staging& staging, const Element* bias,
+                                           Element* output, const Place& place, int first_channel, bool aligned) {
+#pragma unroll
+    for (int d = 0; d < AxisD::block_phases; ++d) {
+#pragma unroll
+        for (int h = 0; h < AxisH::block_phases; ++h) {
+            const bool tapped = AxisD::tapped_index(d) >= 0 && AxisH::tapped_index(h) >= 0;
+#pragma unroll
+            for (int n = 0; n < n_fragments; ++n) {
+                const int channel = first_channel + 8 * n;
+                if (channel >= out_group) break;
+                const float biases[2] = {bias_at(bias, place, channel + column_of(0)),
+                                         bias_at(bias, place, channel + column_of(1))};
+                __syncwarp();
+#pragma unroll
+                for (int m = 0; m < m_fragments; ++m) {
+#pragma unroll
+                    for (int i = 0; i < 4; ++i) {
+                        Element* target = staging.elements + staged_element(column_of(i), row_of(m, i));
+#pragma unroll
+                        for (int w = 0; w < AxisW::block_phases; ++w) {
+                            const int index_w = AxisW::tapped_index(w);
+                            const int index =
+                                (AxisD::tapped_index(d) * AxisH::tapped + AxisH::tapped_index(h)) * AxisW::tapped +
+                                index_w;
+                            const float sum = tapped && index_w >= 0 ? sums[m][index < 0 ? 0 : index][n][i] : 0.0f;
+                            target[w] = from_float<Element>(sum + biases[i % 2]);
+                        }
+                    }
+                }
+                __syncwarp();
+                write_rows(staging, output, aligned, channel, min(8, out_group - channel), d, h);
+            }
         }
     }
 }
 
-/// Channels last: the channels of one phase of each position, contiguous in the tensor.
-__device__ __forceinline__ void write_channels(const float* staging, const Element* bias, Element* output,
-                                               const Place& place, int batch, const Round& round) {
-    const int index = sum_phase(AxisD::joined ? round.r_d : 0, AxisH::joined ? round.r_h : 0,
-                                AxisW::joined ? round.r_w : 0);
-    const int first_column = packed && index >= 0 ? index * out_group : 0;
-    for (int i = threadIdx.x % 32; i < warp_rows * round.channels; i += 32) {
-        const int row = i / round.channels;
-        const int c = i - row * round.channels;
-        const Target target =
-            target_of(place, batch, round.warp_m * warp_rows + row, round.r_d, round.r_h, round.r_w);
-        if (!target.inside) continue;
-        const int channel = round.first_channel + c;
-        const float sum = index >= 0 ? staging[staged_word(first_column + c, row)] : 0.0f;
-        output[target.offset + channel] = from_float<Element>(sum + bias_at(bias, place, channel));
-    }
-}
-
-/// Runs `visit(r_d, r_h)` for the block's phases along depth and height.
-template <class Visit>
-__device__ __forceinline__ void for_each_phase(const Place& place, Visit&& visit) {
+/// Packed columns: all rows at once. Every phase has taps.
+__device__ __forceinline__ void store_packed(const Sums& sums, const Staging& staging, const Element* bias,
+                                             Element* output, const Place& place, bool aligned) {
 #pragma unroll
-    for (int d = 0; d < AxisD::block_phases; ++d) {
+    for (int n = 0; n < n_fragments; ++n) {
 #pragma unroll
-        for (int h = 0; h < AxisH::block_phases; ++h)
-            visit(d, h, AxisD::joined ? d : place.phase_d, AxisH::joined ? h : place.phase_h);
-    }
-}
-
-/// Packed columns: staged once, read for each phase.
-__device__ __forceinline__ void store_packed(const Sums& sums, float* staging, const Element* bias, Element* output,
-                                             const Place& place, int batch, int warp_m) {
+        for (int side = 0; side < 2; ++side) {
+            const int column = n * 8 + column_of(side);
+            const int phase = column / out_group;
+            const int channel = column % out_group;
+            if (phase >= joined_phases) continue;
+            const int round = phase / AxisW::tapped;
+            const int w = phase % AxisW::tapped;
+            const int row = channels_last ? round : round * out_group + channel;
+            const int element = channels_last ? w * out_group + channel : w;
+            const float offset = bias_at(bias, place, channel);
 #pragma unroll
-    for (int m = 0; m < m_fragments; ++m) {
+            for (int m = 0; m < m_fragments; ++m) {
 #pragma unroll
-        for (int n = 0; n < n_fragments; ++n)
-            stage_fragment(staging, sums[m][0][n], n * 8, m * 16);
+                for (int i = side; i < 4; i += 2)
+                    staging.elements[staged_element(row, row_of(m, i)) + element] =
+                        from_float<Element>(sums[m][0][n][i] + offset);
+            }
+        }
     }
     __syncwarp();
-    for (int d = 0; d < AxisD::block_phases; ++d) {
-        for (int h = 0; h < AxisH::block_phases; ++h) {
-            Round round{AxisD::joined ? d : place.phase_d, AxisH::joined ? h : place.phase_h, 0, 0, out_group, warp_m};
-            if constexpr (channels_last) {
-                for (int w = 0; w < AxisW::block_phases; ++w) {
-                    round.r_w = AxisW::joined ? w : place.phase_w;
-                    write_channels(staging, bias, output, place, batch, round);
-                }
-            } else {
-                write_rows(staging, bias, output, place, batch, round);
-            }
+    write_rows(staging, output, aligned, 0, staged_rows, 0, 0);
+}
+
+/// Channels last: for each phase all channels of the warp, position by position.
+__device__ __forceinline__ void write_channels(const Staging& staging, Element* output, bool aligned, int first_channel,
+                                               int d, int h, int w) {
+    constexpr int vectors = 8 * n_fragments / store_vector;
+    const i64 phase = ((static_cast<i64>(d) * AxisH::output + h) * AxisW::output + w) * problem::out_channels;
+#pragma unroll 4
+    for (int i = threadIdx.x % 32; i < warp_rows * vectors; i += 32) {
+        const int number = i / vectors;
+        const int column = i % vectors * store_vector;
+        const Segment& target = staging.table[number];
+        const Index out_w = target.out_w + w;
+        if ((target.inside >> d & 1) == 0 || (target.inside >> (16 + h) & 1) == 0 || out_w < 0 ||
+            out_w >= AxisW::output || first_channel + column >= out_group)
+            continue;
+        Element* address = output + target.offset + phase + first_channel + column;
+        const Element* staged = staging.elements + number * staging_pitch + column;
+        if (store_vector > 1 && aligned) {
+            *reinterpret_cast<Elements<store_vector>*>(address) =
+                *reinterpret_cast<const Elements<store_vector>*>(staged);
+        } else {
+#pragma unroll
+            for (int c = 0; c < store_vector; ++c)
+                address[c] = staged[c];
         }
     }
 }
 
-/// Channels first: for each phase along depth and height and each fragment of channels all phases along w.
-__device__ __forceinline__ void store_rows(const Sums& sums, float* staging, const Element* bias, Element* output,
-                                           const Place& place, int batch, int warp_m, int first_channel) {
-    for_each_phase(place, [&](int d, int h, int r_d, int r_h) {
-        const int index = sum_phase(d, h, AxisW::joined ? AxisW::tapped_phase(0) : 0);
+__device__ __forceinline__ void store_channels(const Sums& sums, const Staging& staging, const Element* bias,
+                                               Element* output, const Place& place, int first_channel, bool aligned) {
+    if (first_channel >= out_group) return;
+#pragma unroll
+    for (int phase = 0; phase < rounds * AxisW::block_phases; ++phase) {
+        const int d = phase / (AxisH::block_phases * AxisW::block_phases);
+        const int h = phase / AxisW::block_phases % AxisH::block_phases;
+        const int w = phase % AxisW::block_phases;
+        const bool tapped = AxisD::tapped_index(d) >= 0 && AxisH::tapped_index(h) >= 0 && AxisW::tapped_index(w) >= 0;
+        const int index =
+            (AxisD::tapped_index(d) * AxisH::tapped + AxisH::tapped_index(h)) * AxisW::tapped + AxisW::tapped_index(w);
+        __syncwarp();
 #pragma unroll
         for (int n = 0; n < n_fragments; ++n) {
-            const int channel = first_channel + 8 * n;
-            if (channel >= out_group) break;
-            if (index >= 0) {
-                __syncwarp();
 #pragma unroll
-                for (int m = 0; m < m_fragments; ++m) {
+            for (int m = 0; m < m_fragments; ++m) {
 #pragma unroll
-                    for (int w = 0; w < AxisW::tapped; ++w)
-                        stage_fragment(staging, sums[m][index + w][n], w * 8, m * 16);
+                for (int i = 0; i < 4; i += 2) {
+                    Elements<2> pair;
+#pragma unroll
+                    for (int side = 0; side < 2; ++side) {
+                        const float sum = tapped ? sums[m][index < 0 ? 0 : index][n][i + side] : 0.0f;
+                        pair.v[side] =
+                            from_float<Element>(sum + bias_at(bias, place, first_channel + n * 8 + column_of(side)));
+                    }
+                    *reinterpret_cast<Elements<2>*>(staging.elements + row_of(m, i) * staging_pitch + n * 8 +
+                                                    column_of(0)) = pair;
                 }
-                __syncwarp();
             }
-            write_rows(staging, bias, output, place, batch,
-                       {r_d, r_h, 0, channel, min(8, out_group - channel), warp_m});
         }
-    });
-}
-
-/// Channels last: for each phase all channels of the warp.
-__device__ __forceinline__ void store_channels(const Sums& sums, float* staging, const Element* bias, Element* output,
-                                               const Place& place, int batch, int warp_m, int first_channel) {
-    if (first_channel >= out_group) return;
-    for_each_phase(place, [&](int d, int h, int r_d, int r_h) {
-#pragma unroll
-        for (int w = 0; w < AxisW::block_phases; ++w) {
-            const int index = sum_phase(d, h, w);
-            if (index >= 0) {
-                __syncwarp();
-#pragma unroll
-                for (int m = 0; m < m_fragments; ++m) {
-#pragma unroll
-                    for (int n = 0; n < n_fragments; ++n)
-                        stage_fragment(staging, sums[m][index][n], n * 8, m * 16);
-                }
-                __syncwarp();
-            }
-            write_channels(staging, bias, output, place, batch,
-                           {r_d, r_h, AxisW::joined ? w : place.phase_w, first_channel,
-                            min(8 * n_fragments, out_group - first_channel), warp_m});
-        }
-    });
+        __syncwarp();
+        write_channels(staging, output, aligned, first_channel, d, h, w);
+    }
 }
 
 }  // namespace tconv::mma

@@ -92,13 +92,14 @@ __device__ __forceinline__ u32 pack_bf16(float low, float high) {
 
 template <class T>
 __device__ __forceinline__ void mma_16x8(float (&d)[4], const u32 (&a)[4], const u32 (&b)[2]);
-#define TCONV_MMA(Type, SHAPE, NAME)                                                                                  \
-    template <>                                                                                                       \
-    __device__ __forceinline__ void mma_16x8<Type>(float (&d)[4], const u32 (&a)[4], const u32 (&b)[2]) {             \
-        asm("mma.sync.aligned." SHAPE ".row.col.f32." NAME "." NAME ".f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, " \
-            "{%0, %1, %2, %3};"                                                                                       \
-            : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])                                                          \
-            : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));                                      \
+#define TCONV_MMA(Type, SHAPE, NAME)                                                                   \
+    template <>                                                                                        \
+    __device__ __forceinline__ void mma_16x8<Type>(float(&d)[4], const u32(&a)[4], const u32(&b)[2]) { \
+        asm("mma.sync.aligned." SHAPE ".row.col.f32." NAME "." NAME                                    \
+            ".f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "                                      \
+            "{%0, %1, %2, %3};"                                                                        \
+            : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])                                           \
+            : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));                       \
     }
 TCONV_MMA(f16, "m16n8k16", "f16")
 TCONV_MMA(bf16, "m16n8k16", "bf16")

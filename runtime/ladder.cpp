@@ -81,11 +81,11 @@ void Ladder::open_database(const std::string& database) {
     database_.emplace(path, OpenMode::read_only);
 }
 
-std::shared_ptr<const LoadedKernel> Ladder::climb(const Problem& problem, double tolerance) {
+std::shared_ptr<const LoadedKernel> Ladder::climb(const Problem& problem, double tolerance, bool strict) {
     std::string warnings = database_warning_;
     std::shared_ptr<LoadedKernel> found;
     for (const Rung rung : {Rung::exact, Rung::other_batch}) {
-        if (found == nullptr) found = from_database(rung, problem, tolerance, warnings);
+        if (found == nullptr) found = from_database(rung, problem, tolerance, strict, warnings);
     }
     if (found == nullptr) found = reference(problem);
     found->warnings = warnings;
@@ -93,21 +93,22 @@ std::shared_ptr<const LoadedKernel> Ladder::climb(const Problem& problem, double
     return found;
 }
 
-std::optional<Winner> Ladder::query(Rung rung, const Problem& problem, double tolerance, std::string& warnings) {
+std::optional<Winner> Ladder::query(Rung rung, const Problem& problem, double tolerance, bool strict,
+                                    std::string& warnings) {
     const std::lock_guard lock(database_mutex_);
     if (!database_) return std::nullopt;
     std::optional<Winner> found = rung == Rung::exact
-                                      ? database_->winner(problem, device_->info(), tolerance)
-                                      : database_->winner_of_other_batch(problem, device_->info(), tolerance);
+                                      ? database_->winner(problem, device_->info(), tolerance, strict)
+                                      : database_->winner_of_other_batch(problem, device_->info(), tolerance, strict);
     for (const std::string& warning : database_->take_warnings())
         add_warning(warnings, warning);
     return found;
 }
 
-std::shared_ptr<LoadedKernel> Ladder::from_database(Rung rung, const Problem& problem, double tolerance,
+std::shared_ptr<LoadedKernel> Ladder::from_database(Rung rung, const Problem& problem, double tolerance, bool strict,
                                                     std::string& warnings) {
     try {
-        const std::optional<Winner> winner = query(rung, problem, tolerance, warnings);
+        const std::optional<Winner> winner = query(rung, problem, tolerance, strict, warnings);
         if (!winner) return nullptr;
         std::shared_ptr<LoadedKernel> loaded = load_winner(*winner, problem);
         loaded->rung = rung;

@@ -37,15 +37,16 @@ public:
     /// `database` empty: the default path. A database that cannot be read becomes a warning of every fetch.
     Ladder(std::shared_ptr<SharedDevice> device, const std::string& database);
 
-    /// `problem` is valid with a batch of 1 or more. Throws Error when not even the reference kernel can be had.
-    [[nodiscard]] std::shared_ptr<const LoadedKernel> climb(const Problem& problem, double tolerance);
+    /// `problem` is valid with a batch of 1 or more. `strict`: of kernels in plain fp32 arithmetic alone. Throws Error
+    /// when not even the reference kernel can be had.
+    [[nodiscard]] std::shared_ptr<const LoadedKernel> climb(const Problem& problem, double tolerance, bool strict);
 
 private:
     void open_database(const std::string& database);
-    [[nodiscard]] std::optional<Winner> query(Rung rung, const Problem& problem, double tolerance,
+    [[nodiscard]] std::optional<Winner> query(Rung rung, const Problem& problem, double tolerance, bool strict,
                                               std::string& warnings);
     [[nodiscard]] std::shared_ptr<LoadedKernel> from_database(Rung rung, const Problem& problem, double tolerance,
-                                                              std::string& warnings);
+                                                              bool strict, std::string& warnings);
     [[nodiscard]] std::shared_ptr<LoadedKernel> load_winner(const Winner& winner, const Problem& problem);
     [[nodiscard]] std::shared_ptr<LoadedKernel> reference(const Problem& problem);
     [[nodiscard]] std::shared_ptr<const LoadedKernel> for_unaligned(const LaunchPlan& plan, const Problem& problem);

@@ -6,6 +6,7 @@
 #include <limits>
 #include <map>
 #include <mutex>
+#include <tuple>
 #include <utility>
 
 #include "runtime/kernel.hpp"
@@ -30,15 +31,15 @@ struct Runtime::Impl {
     explicit Impl(const RuntimeOptions& options)
         : device(std::make_shared<SharedDevice>(open_device(options.device))), ladder(device, options.database) {}
 
-    /// What `fetch` returned before for this problem and tolerance, else what the ladder finds now.
-    std::shared_ptr<const LoadedKernel> find(const Problem& problem, double tolerance) {
-        const std::pair wanted(key(problem), tolerance);
+    /// What `fetch` returned before for the same, else what the ladder finds now.
+    std::shared_ptr<const LoadedKernel> find(const Problem& problem, double tolerance, Math math) {
+        const std::tuple wanted(key(problem), tolerance, math);
         {
             const std::lock_guard lock(mutex);
             if (const auto known = kernels.find(wanted); known != kernels.end()) return known->second;
         }
         // Compiling and loading hold no lock; the loser of a race takes the winner's kernel.
-        std::shared_ptr<const LoadedKernel> found = ladder.climb(problem, tolerance);
+        std::shared_ptr<const LoadedKernel> found = ladder.climb(problem, tolerance, math == Math::strict);
         const std::lock_guard lock(mutex);
         return kernels.try_emplace(wanted, std::move(found)).first->second;
     }
@@ -46,7 +47,7 @@ struct Runtime::Impl {
     std::shared_ptr<SharedDevice> device;
     Ladder ladder;
     std::mutex mutex;
-    std::map<std::pair<std::string, double>, std::shared_ptr<const LoadedKernel>> kernels;
+    std::map<std::tuple<std::string, double, Math>, std::shared_ptr<const LoadedKernel>> kernels;
 };
 
 Runtime::Runtime(const RuntimeOptions& options) : impl_(std::make_unique<Impl>(options)) {}
@@ -54,13 +55,13 @@ Runtime::Runtime(Runtime&&) noexcept = default;
 Runtime& Runtime::operator=(Runtime&&) noexcept = default;
 Runtime::~Runtime() = default;
 
-Kernel Runtime::fetch(const Problem& problem, double tolerance) const {
+Kernel Runtime::fetch(const Problem& problem, double tolerance, Math math) const {
     validate(problem);
     if (problem.batch > std::numeric_limits<std::int32_t>::max())
         throw Error(ErrorKind::bad_input, fmt::format("batch ({}) must be at most 2147483647", problem.batch));
     if (std::isnan(tolerance)) throw Error(ErrorKind::bad_input, "tolerance (nan) must be a number");
     if (tolerance < 0) tolerance = default_tolerance(problem.dtype);
-    auto loaded = problem.batch == 0 ? empty_kernel() : impl_->find(problem, tolerance);
+    auto loaded = problem.batch == 0 ? empty_kernel() : impl_->find(problem, tolerance, math);
     return Kernel(std::make_unique<Kernel::Impl>(Kernel::Impl{problem, std::move(loaded)}));
 }
 

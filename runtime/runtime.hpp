@@ -92,6 +92,12 @@ private:
     std::unique_ptr<Impl> impl_;
 };
 
+/// The arithmetic that a kernel may use. What it may differ by is the tolerance's matter.
+enum class Math {
+    any,     ///< whatever is fast: TF32, products of split numbers, ...
+    strict,  ///< plain fp32 arithmetic (or better); with 16-bit tensors: on values converted to fp32
+};
+
 /// Where to run and which database to ask.
 struct RuntimeOptions {
     /// "auto" (the current CUDA context, else the first CUDA device, else the emulator), "cuda:N", or "emulator".
@@ -113,8 +119,10 @@ public:
     /// The fastest kernel for `problem` with measured error <= tolerance (negative: the dtype's default), by the ladder
     /// exact -> same but for batch -> reference. From stored machine code alone: nothing is compiled on CUDA. Throws
     /// Error(bad_input) for an invalid problem. What was found for a problem and tolerance is kept, so that fetching it
-    /// again costs a look-up in memory; a winner stored meanwhile is seen by the next Runtime.
-    [[nodiscard]] Kernel fetch(const Problem& problem, double tolerance = -1) const;
+    /// again costs a look-up in memory; a winner stored meanwhile is seen by the next Runtime. With Math::strict it is
+    /// the fastest of those kernels that use plain fp32 arithmetic alone; the reference kernel, in fp64, counts among
+    /// them.
+    [[nodiscard]] Kernel fetch(const Problem& problem, double tolerance = -1, Math math = Math::any) const;
 
     /// "NVIDIA H200, cc 9.0, 132 multiprocessors".
     [[nodiscard]] std::string device() const;

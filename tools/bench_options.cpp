@@ -40,8 +40,8 @@ void add_bench_options(CLI::App& command, BenchOptions& options) {
     const auto add = [&](const char* group, const char* flag, auto& value, const char* form, const char* help) {
         command.add_option(flag, value, help)->type_name(form)->group(group);
     };
-    add("Problem", "--modes", options.modes, "all|fp32,tf32,fp16,bf16",
-        "Precision classes to compare in (default fp32: plain fp32 arithmetic)");
+    add("Problem", "--modes", options.modes, "all|strict,fp32,tf32,fp16,bf16",
+        "Precision classes to compare in (default fp32: of that accuracy, by any arithmetic)");
     add("Problem", "--layouts", options.layouts, "all|nchw,nhwc", "Memory orders to compare in (default nchw)");
     add("Measuring", "--device", options.device, "auto|cuda:N|emulator",
         "Where to run; auto: the first CUDA device, else the emulator (default auto)");

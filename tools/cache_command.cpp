@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "cache/database.hpp"
+#include "cache/front.hpp"
 #include "core/error.hpp"
 #include "tools/cache_care_command.hpp"
 #include "tools/cache_carry_command.hpp"
@@ -25,6 +26,7 @@ struct CacheOptions {
     std::string database;
     std::string problem;
     std::optional<std::string> tolerance;
+    bool strict = false;
 };
 
 void run_list(const CacheOptions& options) {
@@ -53,6 +55,22 @@ void print_top(const std::vector<const Trial*>& winners) {
     fmt::print("{}", align_columns(rows, 0b1110));
 }
 
+std::string config_words(const Trial& trial) {
+    constexpr std::size_t k_longest = 72;
+    return cut(trial.template_name + " " + to_string(trial.config), k_longest);
+}
+
+/// What a program gets for each tolerance that it can ask for, freely or strictly.
+void print_front(const std::vector<const Trial*>& front) {
+    std::vector<std::vector<std::string>> rows{{"  front", "time", "error", "strict", "family and config"}};
+    for (const Trial* trial : front) {
+        rows.push_back({"", format_milliseconds(trial->outcome.timing.median),
+                        fmt::format("{:.1e}", trial->outcome.error.relative), trial->strict ? "yes" : "no",
+                        one_line(config_words(*trial))});
+    }
+    fmt::print("{}", align_columns(rows, 0b110));
+}
+
 void print_failures(const std::vector<Trial>& trials) {
     std::map<OutcomeKind, std::map<std::string, std::int64_t>> reasons;
     for (const Trial& trial : trials) {
@@ -74,20 +92,21 @@ void print_failures(const std::vector<Trial>& trials) {
     }
 }
 
-void print_problem(const Database& database, const ProblemSummary& s, std::optional<double> asked_tolerance) {
+void print_problem(const Database& database, const ProblemSummary& s, std::optional<double> asked_tolerance,
+                   bool strict) {
     const double tolerance = asked_tolerance.value_or(default_tolerance(s.problem.dtype));
     const std::vector<Trial> trials = database.trials(s.problem, s.device);
+    const std::vector<const Trial*> all = ranked(trials);
     std::vector<const Trial*> winners;
-    for (const Trial& trial : trials) {
-        if (trial.outcome.kind == OutcomeKind::valid && trial.outcome.error.relative <= tolerance)
-            winners.push_back(&trial);
+    for (const Trial* trial : all) {
+        if (trial->outcome.error.relative <= tolerance && (trial->strict || !strict)) winners.push_back(trial);
     }
-    std::stable_sort(winners.begin(), winners.end(),
-                     [](const Trial* a, const Trial* b) { return ranks_before(a->outcome.timing, b->outcome.timing); });
     if (!s.problem_name.empty()) fmt::print("{}: ", one_line(s.problem_name));
-    fmt::print("{}\n  on {}\n  {} trials, {} valid within {:.2g}, last {}\n", key(s.problem), one_line(s.device),
-               trials.size(), winners.size(), tolerance, one_line(s.updated));
+    fmt::print("{}\n  on {}\n  {} trials, {} valid within {:.2g}{}, last {}\n", key(s.problem), one_line(s.device),
+               trials.size(), winners.size(), tolerance, strict ? " in plain fp32 arithmetic" : "",
+               one_line(s.updated));
     if (!winners.empty()) print_top(winners);
+    if (!all.empty()) print_front(winners_at_some_tolerance(all));
     print_failures(trials);
 }
 
@@ -98,7 +117,7 @@ void run_show(const CacheOptions& options) {
     if (!database)
         throw Error(ErrorKind::not_found, fmt::format("problem ({}) was never tuned", shown(options.problem)));
     for (const ProblemSummary& summary : stored_problems(*database, options.problem))
-        print_problem(*database, summary, tolerance);
+        print_problem(*database, summary, tolerance, options.strict);
 }
 
 }  // namespace
@@ -119,10 +138,12 @@ void add_cache_command(CLI::App& app, int& exit_code) {
     add_database_option(*list, options->database);
     list->callback([options] { run_list(*options); });
 
-    CLI::App* show = command->add_subcommand("show", "The winner, the next best trials and the failures of a problem");
+    CLI::App* show = command->add_subcommand(
+        "show", "The winner, the next best trials, the front of time and error, and the failures of a problem");
     show->add_option("problem", options->problem, "Layer name or key, or the beginning of one")->required();
     show->add_option("--tolerance", options->tolerance, "Largest error of a winner (default: the type's own)")
         ->type_name("X");
+    show->add_flag("--strict", options->strict, "Winners in plain fp32 arithmetic alone");
     add_database_option(*show, options->database);
     show->callback([options] { run_show(*options); });
 

@@ -36,6 +36,7 @@ struct CompileOptions {
     std::string seed = "1";
     std::string threads = "0";
     std::optional<std::string> tolerance;
+    bool strict = false;
     std::string database;
 };
 
@@ -161,6 +162,7 @@ int run_compile(const CompileOptions& options) {
     const std::vector<Layer> layers = chosen_layers(options.layers);
     PrecompileRequest request;
     if (options.tolerance) request.tolerance = parse_tolerance("--tolerance", *options.tolerance);
+    request.strict = options.strict;
     request.candidates = parse_integer("--trials", options.trials, 1, k_most_trials);
     request.seed = parse_seed("--seed", options.seed);
     const auto threads = static_cast<int>(parse_integer("--threads", options.threads, 0, k_most_threads));
@@ -199,6 +201,8 @@ void add_compile_command(CLI::App& app, int& exit_code) {
     add("--trials", options->trials, "N", "Candidates a problem at most, beside the stored trials (default 60)");
     add("--seed", options->seed, "S", "Seed that tune will get (default 1)");
     add("--tolerance", options->tolerance, "X", "Tolerance that tune will get (default: the type's own)");
+    command->add_flag("--strict", options->strict, "Tune will get --strict: plain fp32 arithmetic alone")
+        ->group("Search");
     add("--threads", options->threads, "N", "Compilations at a time (default 0: one per processor)");
     add_database_option(*command, options->database);
     command->callback([options, &exit_code] { exit_code = run_compile(*options); });

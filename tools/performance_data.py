@@ -3,7 +3,7 @@
 import json
 import math
 
-MODES = ("fp32", "tf32", "fp16", "bf16")
+MODES = ("strict", "fp32", "tf32", "fp16", "bf16")
 LAYOUTS = ("nchw", "nhwc")
 
 
@@ -107,7 +107,7 @@ def read_run(path):
     except ValueError as error:
         raise BadInput(f"{path}: is no JSON: {error}") from error
     require(isinstance(run, dict), path, "must be one JSON object, as `tconv bench --json` writes it")
-    require(run.get("format") == 1, path, f"format ({run.get('format')}) must be 1")
+    require(run.get("format") in (1, 2), path, f"format ({run.get('format')}) must be 1 or 2")
     require(isinstance(run.get("results"), list), path, "results must be a list")
     require_objects(run, ("device", "cudnn", "ceilings"), path, "")
     for place, raw in enumerate(run["results"]):
@@ -116,6 +116,8 @@ def read_run(path):
             where = f"result {place} ({raw['layer']}): {name} ({raw.get(name)})"
             require(raw.get(name) in known, path, f"{where} must be one of {', '.join(known)}")
         require_objects(raw, ("tconv", "peer", "conditions"), path, f"result {place} ({raw['layer']}): ")
+        if run["format"] == 1 and raw["mode"] == "fp32":
+            raw["mode"] = "strict"  # format 1 knew no other fp32
     return run
 
 

@@ -39,7 +39,7 @@ std::string time_words(const TuneResult& r) {
 
 std::string error_words(const TuneResult& r) {
     const double error = r.winner->outcome.error.relative;
-    return fmt::format("{:.2g}, tolerance {:.2g}", error, r.tolerance);
+    return fmt::format("{:.2g}, tolerance {:.2g}{}", error, r.tolerance, r.strict ? ", plain fp32 arithmetic" : "");
 }
 
 std::string limit_words(const TuneResult& r) {
@@ -53,6 +53,26 @@ std::string runner_up_words(const TuneResult& r) {
     return fmt::format("{}, {}{}", format_milliseconds(second.outcome.timing.median),
                        same_family ? "the winner but for " : second.template_name + " ",
                        config_difference(second, *r.winner));
+}
+
+/// What accuracy costs: the fastest trial of each error, where that is more than the winner.
+void add_front(std::string& text, const TuneResult& r, int width) {
+    constexpr std::size_t k_most_rows = 8;
+    if (r.front.size() < 2) return;
+    for (std::size_t i = 0; i < std::min(r.front.size(), k_most_rows); ++i) {
+        const Trial& trial = r.front[i];
+        const bool same_family = trial.template_name == r.winner->template_name;
+        const std::string config = config_difference(trial, *r.winner);
+        const std::string what = same_family && config.empty() ? "the winner"
+                                 : same_family                 ? "the winner but for " + config
+                                                               : trial.template_name + " " + config;
+        add_row(text, i == 0 ? "front" : "",
+                fmt::format("{}, error {:.1e}{}: {}", format_milliseconds(trial.outcome.timing.median),
+                            trial.outcome.error.relative, trial.strict ? ", strict" : "", what),
+                width);
+    }
+    if (r.front.size() > k_most_rows)
+        add_row(text, "", fmt::format("and {} more, in --json", r.front.size() - k_most_rows), width);
 }
 
 std::string trial_words(const TuneResult& r) {
@@ -82,6 +102,7 @@ void add_winner(std::string& text, const TuneResult& r, int width) {
     if (!r.emulated) add_row(text, "limit", limit_words(r), width);
     add_row(text, "error", error_words(r), width);
     if (r.runner_up) add_row(text, "runner-up", runner_up_words(r), width);
+    add_front(text, r, width);
 }
 
 }  // namespace
@@ -108,7 +129,9 @@ std::string report(const TuneResult& r, const ReportContext& context) {
     if (r.winner) {
         add_winner(text, r, context.width);
     } else {
-        add_row(text, "winner", fmt::format("none: no candidate was valid with an error up to {:.2g}", r.tolerance),
+        add_row(text, "winner",
+                fmt::format("none: no candidate was valid with an error up to {:.2g}{}", r.tolerance,
+                            r.strict ? " in plain fp32 arithmetic" : ""),
                 context.width);
     }
     add_row(text, "trials", trial_words(r), context.width);

@@ -59,6 +59,19 @@ Json optional_trial(const std::optional<Trial>& trial) {
     return trial ? trial_json(*trial) : Json(nullptr);
 }
 
+Json front_json(const std::vector<Trial>& front) {
+    Json json = Json::array();
+    for (const Trial& t : front) {
+        json.push_back({{"id", t.id},
+                        {"milliseconds", t.outcome.timing.median},
+                        {"error", t.outcome.error.relative},
+                        {"strict", t.strict},
+                        {"family", t.template_name},
+                        {"config", t.config}});
+    }
+    return json;
+}
+
 }  // namespace
 
 Json problem_json(const Problem& problem) {
@@ -83,6 +96,7 @@ Json trial_json(const Trial& t) {
         {"family", t.template_name},
         {"template_hash", t.template_hash},
         {"config", t.config},
+        {"strict", t.strict},
         {"outcome", outcome_json(t.outcome)},
         {"driver_version", t.driver_version},
         {"compiler_version", t.compiler_version},
@@ -97,8 +111,10 @@ Json result_json(const TuneResult& r) {
         {"device", r.device},
         {"emulated", r.emulated},
         {"tolerance", r.tolerance},
+        {"strict", r.strict},
         {"winner", optional_trial(r.winner)},
         {"runner_up", optional_trial(r.runner_up)},
+        {"front", front_json(r.front)},
         {"reference_milliseconds", or_null(r.reference_milliseconds)},
         {"speed_up", r.winner && r.reference_milliseconds
                          ? Json(*r.reference_milliseconds / r.winner->outcome.timing.median)

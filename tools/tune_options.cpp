@@ -22,6 +22,10 @@ void add_tune_options(CLI::App& command, TuneOptions& options) {
     };
     add("Search", "--tolerance", options.tolerance, "X",
         "Largest error of a winner (default: 1e-4 for f32, 2e-3 for f16, 1.6e-2 for bf16)");
+    command
+        .add_flag("--strict", options.strict,
+                  "Plain fp32 arithmetic alone (16-bit tensors: on values converted to fp32)")
+        ->group("Search");
     add("Search", "--device", options.device, "auto|cuda:N|emulator",
         "Where to run; auto: the first CUDA device, else the emulator (default auto)");
     add("Search", "--trials", options.trials, "N", "Candidates to look at, stored ones included (default 200)");
@@ -51,6 +55,7 @@ WorkerLimits worker_limits(const TuneOptions& options) {
 std::vector<TuneRequest> make_requests(const TuneOptions& options) {
     TuneRequest request;
     if (options.tolerance) request.tolerance = parse_tolerance("--tolerance", *options.tolerance);
+    request.strict = options.strict;
     request.trials = parse_integer("--trials", options.trials, 1, k_most_trials);
     request.time_limit_seconds = parse_duration("--time-limit", options.time_limit);
     request.seed = parse_seed("--seed", options.seed);

@@ -14,6 +14,7 @@ namespace tconv {
 struct TuneOptions {
     LayerChoice layers;
     std::optional<std::string> tolerance;
+    bool strict = false;
     std::string device = "auto";
     std::string trials = "200";
     std::string time_limit = "60s";

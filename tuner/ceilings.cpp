@@ -46,12 +46,23 @@ Ceilings measure_ceilings(Device& device, Builder& builder, Timer& timer) {
     return ceilings;
 }
 
+Arithmetic fastest_arithmetic(DataType dtype, double tolerance, bool strict) {
+    constexpr double k_tf32_tolerance = 1e-3;  // TF32 itself needs about 3e-4
+    if (strict) return Arithmetic::fp32;
+    if (dtype != DataType::f32) return Arithmetic::bf16;
+    return tolerance >= k_tf32_tolerance ? Arithmetic::tf32 : Arithmetic::split_bf16;
+}
+
 double arithmetic_rate(const Ceilings& ceilings, Arithmetic arithmetic) {
     switch (arithmetic) {
         case Arithmetic::fp32:
             return ceilings.fma_flops_per_second;
         case Arithmetic::tf32:
             return ceilings.tf32_flops_per_second;
+        case Arithmetic::split_bf16:
+            if (ceilings.bf16_flops_per_second > 0) return ceilings.bf16_flops_per_second / 3;
+            if (ceilings.tf32_flops_per_second > 0) return ceilings.tf32_flops_per_second / 3;
+            return ceilings.fma_flops_per_second;
         case Arithmetic::bf16:
             return ceilings.bf16_flops_per_second;
     }

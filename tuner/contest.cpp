@@ -14,11 +14,19 @@ namespace {
 // Random sampling ends after its share of this many trials, however many are allowed: climbing finds more from then on.
 constexpr std::int64_t k_search_budget = 200;
 
+// What is guessed to compile longer is not drawn: many other configs can be tried meanwhile.
+constexpr double k_most_compile_seconds = 20;
+
+std::string no_config(const SearchSpace& space, const Demand& demand) {
+    if (demand.strict) return fmt::format("{} has no valid config in plain fp32 arithmetic for it", space.name());
+    return fmt::format("{} has no valid config for it within the tolerance {:.2g}", space.name(), demand.tolerance);
+}
+
 }  // namespace
 
 Contest::Contest(const Problem& problem, const DeviceInfo& device, const std::vector<SearchSpace>& spaces,
-                 std::uint64_t seed, std::int64_t budget, double tolerance)
-    : problem_(problem), device_(device), tolerance_(tolerance) {
+                 std::uint64_t seed, std::int64_t budget, double tolerance, bool strict)
+    : problem_(problem), device_(device), demand_{tolerance, strict, k_most_compile_seconds} {
     std::string refusals;
     const auto refuse = [&](const std::string& sentence) { refusals += (refusals.empty() ? "" : "; ") + sentence; };
     for (const SearchSpace& space : spaces) {
@@ -29,9 +37,9 @@ Contest::Contest(const Problem& problem, const DeviceInfo& device, const std::ve
         SearchSettings settings;
         settings.seed = seed;
         settings.budget = std::min(budget, k_search_budget);
-        auto strategy = std::make_unique<RandomThenClimb>(space, problem, device, settings);
+        auto strategy = std::make_unique<RandomThenClimb>(space, problem, device, settings, demand_);
         if (strategy->empty()) {
-            refuse(fmt::format("{} has no valid config for it", space.name()));
+            refuse(no_config(space, demand_));
             continue;
         }
         entrants_.push_back({&space, template_hash(space.template_file()), std::move(strategy)});
@@ -40,30 +48,45 @@ Contest::Contest(const Problem& problem, const DeviceInfo& device, const std::ve
         throw Error(ErrorKind::bad_input,
                     fmt::format("no kernel family takes this problem ({}): {}", key(problem), refusals));
     }
+    turns_ = Turns(entrants_.size());
 }
 
-std::optional<Candidate> Contest::next() {
+std::optional<std::size_t> Contest::next_with_default() {
     for (std::size_t tries = 0; tries < entrants_.size(); ++tries) {
-        Entrant& entrant = entrants_[turn_++ % entrants_.size()];
-        if (entrant.exhausted) continue;
-        const auto config = entrant.strategy->propose();
-        if (!config) {
-            entrant.exhausted = true;
-            continue;
-        }
-        Candidate candidate;
-        candidate.problem = problem_;
-        candidate.template_name = entrant.space->name();
-        candidate.config = *config;
-        candidate.plan = entrant.space->plan(problem_, device_, *config);
-        candidate.tolerance = tolerance_;
-        return candidate;
+        const std::size_t place = default_turn_++ % entrants_.size();
+        if (entrants_[place].strategy->has_default()) return place;
     }
     return std::nullopt;
 }
 
+std::optional<Candidate> Contest::next() {
+    if (const auto place = next_with_default()) {
+        Entrant& entrant = entrants_[*place];
+        turns_.count_proposal(*place);
+        return candidate(*entrant.space, *entrant.strategy->propose());
+    }
+    while (const auto place = turns_.next()) {
+        Entrant& entrant = entrants_[*place];
+        if (const auto config = entrant.strategy->propose()) return candidate(*entrant.space, *config);
+        turns_.leave(*place);
+    }
+    return std::nullopt;
+}
+
+Candidate Contest::candidate(const SearchSpace& space, const Config& config) const {
+    Candidate result;
+    result.problem = problem_;
+    result.template_name = space.name();
+    result.config = config;
+    result.plan = space.plan(problem_, device_, config);
+    result.tolerance = demand_.tolerance;
+    return result;
+}
+
 void Contest::report(const std::string& family, const Config& config, std::optional<double> milliseconds) {
-    entrant(family).strategy->report(config, milliseconds);
+    const std::size_t place = place_of(family);
+    turns_.report(place, milliseconds);
+    entrants_[place].strategy->report(config, milliseconds);
 }
 
 std::vector<std::string> Contest::families() const {
@@ -73,15 +96,26 @@ std::vector<std::string> Contest::families() const {
     return names;
 }
 
-const std::string& Contest::template_hash_of(const std::string& family) const {
-    return entrant(family).hash;
+std::optional<Expectation> Contest::expectation(const std::string& family, const Config& config) const {
+    const SearchSpace& space = *entrants_[place_of(family)].space;
+    if (!space.violation(problem_, device_, config).empty()) return std::nullopt;
+    return space.expectation(problem_, device_, config);
 }
 
-const Contest::Entrant& Contest::entrant(const std::string& family) const {
+bool Contest::admits(const std::string& family, const Config& config) const {
+    const auto expected = expectation(family, config);
+    return !expected || (expected->error <= demand_.tolerance && (expected->strict || !demand_.strict));
+}
+
+const std::string& Contest::template_hash_of(const std::string& family) const {
+    return entrants_[place_of(family)].hash;
+}
+
+std::size_t Contest::place_of(const std::string& family) const {
     const auto found =
         std::find_if(entrants_.begin(), entrants_.end(), [&](const Entrant& e) { return e.space->name() == family; });
     assert(found != entrants_.end());
-    return *found;
+    return static_cast<std::size_t>(found - entrants_.begin());
 }
 
 }  // namespace tconv

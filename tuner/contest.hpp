@@ -11,25 +11,31 @@
 #include "tuner/candidate.hpp"
 #include "tuner/search_space.hpp"
 #include "tuner/strategies/random_then_climb.hpp"
+#include "tuner/turns.hpp"
 
 namespace tconv {
 
-/// The kernel families that take a problem, each with a search of its own, proposing candidates in turn. The same seed
-/// and the same reports give the same proposals.
+/// The kernel families that take a problem, each with a search of its own. First each proposes its defaults, by turns;
+/// then the turns go mostly to the families that lead. The same seed and the same reports give the same proposals.
 class Contest {
 public:
-    /// `budget` is the number of candidates that the search is laid out for; `spaces` outlive the object. Throws
-    /// Error(bad_input) with each family's refusal when none takes the problem.
+    /// `budget` is the number of candidates that the search is laid out for; `spaces` outlive the object. No config is
+    /// proposed whose expected error exceeds `tolerance`, and where `strict` is set only those of plain fp32
+    /// arithmetic. Throws Error(bad_input) with each family's refusal when none takes the problem.
     Contest(const Problem& problem, const DeviceInfo& device, const std::vector<SearchSpace>& spaces,
-            std::uint64_t seed, std::int64_t budget, double tolerance);
+            std::uint64_t seed, std::int64_t budget, double tolerance, bool strict = false);
 
-    /// The next family's next config; none when every space is exhausted.
+    /// The next candidate; none when every space is exhausted.
     [[nodiscard]] std::optional<Candidate> next();
 
     /// Tells a family's search how a config did; nullopt: it failed.
     void report(const std::string& family, const Config& config, std::optional<double> milliseconds);
 
     [[nodiscard]] std::vector<std::string> families() const;
+    /// What a family's file says of a config; nullopt where it is not valid for the family.
+    [[nodiscard]] std::optional<Expectation> expectation(const std::string& family, const Config& config) const;
+    /// Whether a config keeps within the tolerance and the strictness asked for, as far as its family's file says.
+    [[nodiscard]] bool admits(const std::string& family, const Config& config) const;
     /// Hash of the family's template with all that it includes.
     [[nodiscard]] const std::string& template_hash_of(const std::string& family) const;
 
@@ -38,16 +44,18 @@ private:
         const SearchSpace* space;
         std::string hash;
         std::unique_ptr<RandomThenClimb> strategy;
-        bool exhausted = false;
     };
 
-    [[nodiscard]] const Entrant& entrant(const std::string& family) const;
+    [[nodiscard]] std::size_t place_of(const std::string& family) const;
+    [[nodiscard]] std::optional<std::size_t> next_with_default();
+    [[nodiscard]] Candidate candidate(const SearchSpace& space, const Config& config) const;
 
     Problem problem_;
     DeviceInfo device_;
-    double tolerance_;
+    Demand demand_;
     std::vector<Entrant> entrants_;
-    std::size_t turn_ = 0;
+    Turns turns_{0};
+    std::size_t default_turn_ = 0;
 };
 
 }  // namespace tconv

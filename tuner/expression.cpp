@@ -223,7 +223,7 @@ Expression::Expression(Expression&&) noexcept = default;
 Expression& Expression::operator=(Expression&&) noexcept = default;
 Expression::~Expression() = default;
 
-std::int64_t Expression::integer() const {
+double Expression::real() const {
     double value = 0;
     try {
         value = impl_->parser.Eval();
@@ -235,6 +235,11 @@ std::int64_t Expression::integer() const {
     if (!(std::fabs(value) <= static_cast<double>(k_largest_exact_integer))) {
         fail(fmt::format("\"{}\" is {}, which is beyond 2^53", impl_->text, value));
     }
+    return value;
+}
+
+std::int64_t Expression::integer() const {
+    const double value = real();
     if (value != std::floor(value)) fail(fmt::format("\"{}\" is {}, which is no integer", impl_->text, value));
     return static_cast<std::int64_t>(value);
 }

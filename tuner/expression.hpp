@@ -34,6 +34,9 @@ public:
     /// that is no integer.
     [[nodiscard]] std::int64_t integer() const;
 
+    /// The value, which may be a fraction. Throws Error(bad_input) as `integer` does but for that.
+    [[nodiscard]] double real() const;
+
     /// The value as true or false. Throws Error(bad_input) as `integer` does, and when it is neither 0 nor 1.
     [[nodiscard]] bool truth() const;
 

@@ -48,10 +48,12 @@ private:
 
 /// Tells a contest of the stored trials, as a session does; gives back warnings.
 std::vector<std::string> report_stored(Contest& contest, Database* database, const DeviceInfo& device,
-                                       const Problem& problem, double tolerance, const std::string& compiler_version) {
-    TrialLog log(database, device, problem, tolerance, compiler_version);
+                                       const PrecompileRequest& request, double tolerance,
+                                       const std::string& compiler_version) {
+    TrialLog log(database, device, request.problem, tolerance, compiler_version, request.strict);
     for (const std::string& family : contest.families())
-        log.recall(family, contest.template_hash_of(family));
+        log.recall(family, contest.template_hash_of(family),
+                   [&](const Config& config) { return contest.admits(family, config); });
     for (const Trial& trial : log.trials())
         contest.report(trial.template_name, trial.config, log.search_time(trial));
     return log.warnings();
@@ -109,9 +111,9 @@ PrecompileResult Precompiler::compile(const PrecompileRequest& request,
     const auto start = Clock::now();
     const std::int64_t before = impl_->compiler.compiled();
     const double tolerance = request.tolerance < 0 ? default_tolerance(request.problem.dtype) : request.tolerance;
-    Contest contest(request.problem, impl_->device, impl_->spaces, request.seed, k_budget, tolerance);
+    Contest contest(request.problem, impl_->device, impl_->spaces, request.seed, k_budget, tolerance, request.strict);
     std::vector<std::string> warnings =
-        report_stored(contest, impl_->database, impl_->device, request.problem, tolerance, impl_->compiler.version());
+        report_stored(contest, impl_->database, impl_->device, request, tolerance, impl_->compiler.version());
     std::int64_t proposed = 0;
     std::int64_t done = 0;
     std::int64_t refused = 0;

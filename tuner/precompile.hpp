@@ -21,6 +21,7 @@ struct PrecompileRequest {
     double tolerance = -1;        ///< of the session to come; negative: the dtype's default
     std::int64_t candidates = 0;  ///< at most, beside the stored trials
     std::uint64_t seed = 1;       ///< of the session to come
+    bool strict = false;          ///< the session to come takes plain fp32 arithmetic alone
 };
 
 /// What became of them.

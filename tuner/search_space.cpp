@@ -28,12 +28,13 @@ namespace {
 template <class Impl>
 class BindingLoan {
 public:
-    BindingLoan(Impl& impl, const Problem& problem, const DeviceInfo& device) : impl_(impl) {
+    BindingLoan(Impl& impl, const Problem& problem, const DeviceInfo& device, const Demand& demand = {}) : impl_(impl) {
         {
             const std::lock_guard lock(impl.mutex);
             if (impl.idle && impl.idle->is_for(problem, device)) binding_ = std::move(impl.idle);
         }
         if (!binding_) binding_ = std::make_unique<Binding>(impl.definition, impl.schedule, problem, device);
+        binding_->demand(demand);
     }
     BindingLoan(const BindingLoan&) = delete;
     BindingLoan& operator=(const BindingLoan&) = delete;
@@ -103,6 +104,35 @@ DeviceInfo probe_device() {
     return device;
 }
 
+struct CostlyConfig {
+    Config config;
+    double compile_seconds;
+};
+
+// Again and again the first one of those left that takes at most twice as long as the quickest of them.
+std::vector<Config> costly_last(std::vector<CostlyConfig> left) {
+    constexpr double k_alike = 2;
+    constexpr double k_least_seconds = 1;  // below, no difference is worth a change of order
+    std::vector<Config> order;
+    while (!left.empty()) {
+        double quickest = left.front().compile_seconds;
+        for (const CostlyConfig& one : left)
+            quickest = std::min(quickest, one.compile_seconds);
+        const double limit = k_alike * std::max(quickest, k_least_seconds);
+        const auto next = std::find_if(left.begin(), left.end(),
+                                       [&](const CostlyConfig& one) { return one.compile_seconds <= limit; });
+        order.push_back(std::move(next->config));
+        left.erase(next);
+    }
+    return order;
+}
+
+void require_valid(const std::string& broken, const Config& config, const std::string& family) {
+    if (broken.empty()) return;
+    throw Error(ErrorKind::bad_input,
+                fmt::format("the config {} is not valid for the family {}: {}", to_string(config), family, broken));
+}
+
 }  // namespace
 
 SearchSpace SearchSpace::parse(const std::string& text, const std::string& file) {
@@ -113,6 +143,7 @@ SearchSpace SearchSpace::parse(const std::string& text, const std::string& file)
         Binding binding(space.impl_->definition, space.impl_->schedule, problem, probe_device());
         const auto plan_first = [&](const Config&) {
             (void)binding.plan();
+            (void)binding.expectation();
             return false;
         };
         binding.walk(plan_first, k_probe_nodes);
@@ -137,6 +168,10 @@ const std::string& SearchSpace::description() const {
     return impl_->definition.description;
 }
 
+bool SearchSpace::guesses_times() const {
+    return !impl_->definition.time.names.empty();
+}
+
 const std::vector<Parameter>& SearchSpace::parameters() const {
     return impl_->definition.parameters;
 }
@@ -152,26 +187,35 @@ void SearchSpace::enumerate(const Problem& problem, const DeviceInfo& device,
 
 std::optional<Config> SearchSpace::draw(const Problem& problem, const DeviceInfo& device,
                                         const std::function<std::uint64_t(std::uint64_t)>& below,
-                                        const std::function<bool(const Config&)>& accept) const {
-    return BindingLoan(*impl_, problem, device)->draw(below, accept);
+                                        const std::function<bool(const Config&)>& accept, const Demand& demand) const {
+    return BindingLoan(*impl_, problem, device, demand)->draw(below, accept);
 }
 
-std::string SearchSpace::violation(const Problem& problem, const DeviceInfo& device, const Config& config) const {
-    return BindingLoan(*impl_, problem, device)->bind(config);
+std::string SearchSpace::violation(const Problem& problem, const DeviceInfo& device, const Config& config,
+                                   const Demand& demand) const {
+    return BindingLoan(*impl_, problem, device, demand)->bind(config);
 }
 
-std::vector<Config> SearchSpace::defaults(const Problem& problem, const DeviceInfo& device) const {
-    const BindingLoan binding(*impl_, problem, device);
-    std::vector<Config> valid;
+std::vector<Config> SearchSpace::defaults(const Problem& problem, const DeviceInfo& device,
+                                          const Demand& demand) const {
+    const BindingLoan binding(*impl_, problem, device, {demand.tolerance, demand.strict});
+    std::vector<CostlyConfig> valid;
     for (const DefaultConfig& choice : impl_->definition.defaults) {
-        if (binding->bind(choice.config).empty()) valid.push_back(choice.config);
+        if (binding->bind(choice.config).empty())
+            valid.push_back({choice.config, binding->expectation().compile_seconds});
     }
-    return valid;
+    return costly_last(std::move(valid));
 }
 
-std::vector<Config> SearchSpace::neighbours(const Problem& problem, const DeviceInfo& device,
-                                            const Config& config) const {
+Expectation SearchSpace::expectation(const Problem& problem, const DeviceInfo& device, const Config& config) const {
     const BindingLoan binding(*impl_, problem, device);
+    require_valid(binding->bind(config), config, name());
+    return binding->expectation();
+}
+
+std::vector<Config> SearchSpace::neighbours(const Problem& problem, const DeviceInfo& device, const Config& config,
+                                            const Demand& demand) const {
+    const BindingLoan binding(*impl_, problem, device, demand);
     std::vector<Config> valid;
     for (const Parameter& parameter : parameters()) {
         const auto entry = config.find(parameter.name);
@@ -191,10 +235,7 @@ std::vector<Config> SearchSpace::neighbours(const Problem& problem, const Device
 
 LaunchPlan SearchSpace::plan(const Problem& problem, const DeviceInfo& device, const Config& config) const {
     const BindingLoan binding(*impl_, problem, device);
-    if (const std::string broken = binding->bind(config); !broken.empty()) {
-        throw Error(ErrorKind::bad_input,
-                    fmt::format("the config {} is not valid for the family {}: {}", to_string(config), name(), broken));
-    }
+    require_valid(binding->bind(config), config, name());
     return binding->plan();
 }
 

@@ -11,6 +11,7 @@
 #include "core/device_info.hpp"
 #include "core/launch_plan.hpp"
 #include "core/problem.hpp"
+#include "tuner/demand.hpp"
 
 namespace tconv {
 
@@ -23,7 +24,8 @@ struct Parameter {
 };
 
 /// One kernel family as its YAML file describes it: parameters, constraints, derived quantities and launch geometry as
-/// expressions over problem.*, device.*, the parameters and the derived quantities.
+/// expressions over problem.*, device.*, the parameters and the derived quantities. Where a function takes a Demand,
+/// only configs that meet it count as valid.
 class SearchSpace {
 public:
     /// Parses and checks a whole file: unknown names, bad expressions, duplicates, missing keys. Throws
@@ -50,20 +52,31 @@ public:
     /// A valid config drawn at random that `accept` takes; nothing when there is none. Values are drawn parameter by
     /// parameter, backing out of branches that hold no such config, so it works on spaces too large to enumerate. It is
     /// not uniform over the configs: each value of an early parameter is about as likely as the others. `below(n)` is a
-    /// draw from [0, n).
+    /// draw from [0, n). A branch without a config that meets the demand is left as one that breaks a constraint is.
     [[nodiscard]] std::optional<Config> draw(const Problem& problem, const DeviceInfo& device,
                                              const std::function<std::uint64_t(std::uint64_t)>& below,
-                                             const std::function<bool(const Config&)>& accept) const;
+                                             const std::function<bool(const Config&)>& accept,
+                                             const Demand& demand = {}) const;
 
     /// Empty when the config is valid; else the first rule that it breaks, in words.
-    [[nodiscard]] std::string violation(const Problem& problem, const DeviceInfo& device, const Config& config) const;
+    [[nodiscard]] std::string violation(const Problem& problem, const DeviceInfo& device, const Config& config,
+                                        const Demand& demand = {}) const;
 
-    /// The file's defaults that are valid here, in order: where a search starts.
-    [[nodiscard]] std::vector<Config> defaults(const Problem& problem, const DeviceInfo& device) const;
+    /// The file's defaults that are valid here: where a search starts. In the file's order, but for those that take
+    /// more than twice as long to compile as another: they come after it. Someone chose them, so that the longest
+    /// compile time of a demand is no matter here.
+    [[nodiscard]] std::vector<Config> defaults(const Problem& problem, const DeviceInfo& device,
+                                               const Demand& demand = {}) const;
+
+    /// What the file says of a config before it is built. Throws Error(bad_input) when it is not valid.
+    [[nodiscard]] Expectation expectation(const Problem& problem, const DeviceInfo& device, const Config& config) const;
+
+    /// Whether the file guesses the times of its configs.
+    [[nodiscard]] bool guesses_times() const;
 
     /// Valid configs that differ from `config` in one parameter by one step of its list, in a fixed order.
-    [[nodiscard]] std::vector<Config> neighbours(const Problem& problem, const DeviceInfo& device,
-                                                 const Config& config) const;
+    [[nodiscard]] std::vector<Config> neighbours(const Problem& problem, const DeviceInfo& device, const Config& config,
+                                                 const Demand& demand = {}) const;
 
     /// What to launch for a valid config: kernel, geometry, shared memory, arguments, workspace. Throws
     /// Error(bad_input) when it is not valid.

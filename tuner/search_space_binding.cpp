@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <utility>
 
@@ -55,6 +56,10 @@ Binding::Binding(const SpaceDefinition& space, const Schedule& schedule, const P
         constraints_.push_back(compile(rule.formula));
     for (const LaunchDefinition& definition : space.launches)
         launches_.push_back(compile(definition));
+    error_ = compile(space.error);
+    strict_ = compile(space.strict.formula);
+    compile_seconds_ = compile(space.compile_seconds);
+    time_ = compile(space.time);
     workspace_ = compile(space.workspace_bytes);
     workspace_per_batch_ = compile(space.workspace_bytes_per_batch);
     packed_weight_ = compile(space.packed_weight_bytes);
@@ -88,7 +93,13 @@ Binding::BoundMap Binding::compile(const MapDefinition& map) const {
 }
 
 Binding::BoundLaunch Binding::compile(const LaunchDefinition& launch) const {
-    BoundLaunch result{{}, {}, compile(launch.batch_tile), compile(launch.shared_bytes), compile(launch.alignment), {}};
+    BoundLaunch result{{},
+                       {},
+                       compile(launch.when),
+                       compile(launch.batch_tile),
+                       compile(launch.shared_bytes),
+                       compile(launch.alignment),
+                       {}};
     for (const Formula& formula : launch.grid)
         result.grid.push_back(compile(formula));
     for (const Formula& formula : launch.block)
@@ -128,16 +139,67 @@ bool Binding::truth(const Bound& bound) const {
     }
 }
 
-// The first broken constraint of a level, or null.
-const Rule* Binding::evaluate_level(std::size_t level) {
-    for (const ScheduleStep& step : schedule_[level]) {
-        if (!step.is_constraint) {
-            derived_values_[step.index] = static_cast<double>(integer(derived_[step.index]));
-        } else if (!truth(constraints_[step.index])) {
-            return &space_.constraints[step.index];
-        }
+double Binding::real_from_zero(const Bound& bound, const std::string& what) const {
+    double value = 0;
+    try {
+        value = bound.expression.real();
+    } catch (const Error& error) {
+        fail_at(space_.file, bound.formula->line, error.what());
     }
-    return nullptr;
+    if (value < 0) {
+        fail_at(space_.file, bound.formula->line,
+                fmt::format("{} \"{}\" is {}, but must be at least 0", what, bound.formula->text, value));
+    }
+    return value;
+}
+
+Expectation Binding::expectation() const {
+    return {real_from_zero(*error_, "error"), truth(*strict_), real_from_zero(*compile_seconds_, "cost"),
+            real_from_zero(*time_, "time")};
+}
+
+// Works out a derived quantity, or tests a rule; a limit that nobody sets costs nothing.
+bool Binding::holds(const ScheduleStep& step) {
+    switch (step.kind) {
+        case ScheduleStep::Kind::derived:
+            derived_values_[step.index] = static_cast<double>(integer(derived_[step.index]));
+            return true;
+        case ScheduleStep::Kind::constraint:
+            return truth(constraints_[step.index]);
+        case ScheduleStep::Kind::error:
+            return std::isinf(demand_.tolerance) || real_from_zero(*error_, "error") <= demand_.tolerance;
+        case ScheduleStep::Kind::strict:
+            return !demand_.strict || truth(*strict_);
+        case ScheduleStep::Kind::compile_seconds:
+            return std::isinf(demand_.compile_seconds) ||
+                   real_from_zero(*compile_seconds_, "cost") <= demand_.compile_seconds;
+    }
+    return true;
+}
+
+std::string Binding::describe_broken(const ScheduleStep& step) const {
+    switch (step.kind) {
+        case ScheduleStep::Kind::derived:
+            break;
+        case ScheduleStep::Kind::constraint:
+            return describe(space_.constraints[step.index]);
+        case ScheduleStep::Kind::error:
+            return fmt::format("its error would be up to {:.2g}, above the tolerance {:.2g}",
+                               real_from_zero(*error_, "error"), demand_.tolerance);
+        case ScheduleStep::Kind::strict:
+            return space_.strict.because.empty() ? "it uses other arithmetic than plain fp32" : space_.strict.because;
+        case ScheduleStep::Kind::compile_seconds:
+            return fmt::format("it would take about {:.0f} s to compile", real_from_zero(*compile_seconds_, "cost"));
+    }
+    return {};
+}
+
+// The first broken rule of a level, or null.
+const ScheduleStep* Binding::evaluate_level(std::size_t level) {
+    const auto& steps = schedule_[level];
+    const auto broken =
+        std::find_if(steps.begin(), steps.end(), [this](const ScheduleStep& step) { return !holds(step); });
+    return broken == steps.end() ? nullptr : &*broken;
 }
 
 // Gives the parameter of this level a value; false when a constraint that is now testable fails.
@@ -211,7 +273,7 @@ std::string Binding::bind(const Config& config) {
         return fmt::format("{} is no parameter of {}", stranger->first, space_.family);
     }
     for (std::size_t level = 0; level < schedule_.size(); ++level) {
-        if (const Rule* broken = evaluate_level(level)) return describe(*broken);
+        if (const ScheduleStep* broken = evaluate_level(level)) return describe_broken(*broken);
     }
     return {};
 }
@@ -285,6 +347,7 @@ LaunchPlan Binding::plan() {
     plan.constants = constants();
     plan.alignment = size_in_bytes(problem_.dtype);
     for (std::size_t i = 0; i < launches_.size(); ++i) {
+        if (!truth(launches_[i].when)) continue;
         plan.launches.push_back(launch(i));
         plan.alignment = std::max(plan.alignment, alignment(launches_[i].alignment));
     }

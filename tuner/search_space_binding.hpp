@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "tuner/demand.hpp"
 #include "tuner/expression.hpp"
 #include "tuner/space_definition.hpp"
 
@@ -23,6 +24,9 @@ public:
         return problem_ == problem && device_ == device;
     }
 
+    /// What walk, draw and bind ask of a config beside its rules, from now on.
+    void demand(const Demand& demand) { demand_ = demand; }
+
     /// First rule of `applies` that fails, in words; empty when the family applies.
     [[nodiscard]] const std::string& refusal() const { return refusal_; }
 
@@ -39,6 +43,7 @@ public:
     /// Of the config bound last.
     [[nodiscard]] LaunchPlan plan();
     [[nodiscard]] Config constants() const;
+    [[nodiscard]] Expectation expectation() const;
 
 private:
     struct Bound {
@@ -61,6 +66,7 @@ private:
     struct BoundLaunch {
         std::vector<Bound> grid;
         std::vector<Bound> block;
+        Bound when;
         Bound batch_tile;
         Bound shared_bytes;
         Bound alignment;
@@ -74,7 +80,10 @@ private:
     [[nodiscard]] std::int64_t integer(const Bound& bound) const;
     [[nodiscard]] std::int64_t integer_from(const Bound& bound, std::int64_t least, const std::string& what) const;
     [[nodiscard]] bool truth(const Bound& bound) const;
-    [[nodiscard]] const Rule* evaluate_level(std::size_t level);
+    [[nodiscard]] double real_from_zero(const Bound& bound, const std::string& what) const;
+    [[nodiscard]] bool holds(const ScheduleStep& step);
+    [[nodiscard]] const ScheduleStep* evaluate_level(std::size_t level);
+    [[nodiscard]] std::string describe_broken(const ScheduleStep& step) const;
     [[nodiscard]] bool enter(std::size_t level, std::int64_t value);
     [[nodiscard]] bool descend(std::size_t level, const std::function<bool(const Config&)>& visit);
     [[nodiscard]] bool descend_at_random(std::size_t level, const std::function<std::uint64_t(std::uint64_t)>& below,
@@ -99,9 +108,14 @@ private:
     std::vector<Bound> constraints_;
     std::vector<BoundLaunch> launches_;
     std::optional<Bound> workspace_;
+    std::optional<Bound> error_;
+    std::optional<Bound> strict_;
+    std::optional<Bound> compile_seconds_;
+    std::optional<Bound> time_;
     std::optional<Bound> workspace_per_batch_;
     std::optional<Bound> packed_weight_;
 
+    Demand demand_;
     Config config_;                         // the config of the walk
     std::vector<std::int64_t*> in_config_;  // its values in the order of the parameters
     std::int64_t nodes_left_ = 0;

@@ -61,6 +61,7 @@ private:
     Formula formula_or(const std::map<std::string, Entry>& fields, const std::string& key, std::int64_t otherwise,
                        int line) const;
 
+    Rule rule(const YAML::Node& node, int line, const std::string& what) const;
     std::vector<Rule> rules(const Entry& entry) const;
     void read_parameters(const Entry& entry);
     void read_derived(const Entry& entry);
@@ -168,6 +169,14 @@ std::array<Formula, 3> Reader::three_formulas(const Entry& entry) const {
     return result;
 }
 
+Rule Reader::rule(const YAML::Node& node, int line, const std::string& what) const {
+    if (!node.IsMap()) return {formula(node, line, what), {}};
+    const auto fields = record(node, line, what, {{"rule"}, {"because"}});
+    Rule result{formula(fields.at("rule").value, fields.at("rule").line, "rule"), {}};
+    if (const auto because = fields.find("because"); because != fields.end()) result.because = word(because->second);
+    return result;
+}
+
 std::vector<Formula> Reader::formulas(const Entry& entry) const {
     std::vector<Formula> result;
     for (const YAML::Node& node : list(entry))
@@ -186,14 +195,7 @@ std::vector<Rule> Reader::rules(const Entry& entry) const {
     std::vector<Rule> result;
     for (const YAML::Node& node : list(entry)) {
         const int line = node.IsNull() ? entry.line : line_of(node);
-        if (!node.IsMap()) {
-            result.push_back({formula(node, line, "a rule of " + entry.key), {}});
-            continue;
-        }
-        const auto fields = record(node, line, "a rule of " + entry.key, {{"rule"}, {"because"}});
-        Rule rule{formula(fields.at("rule").value, fields.at("rule").line, "rule"), {}};
-        if (const auto because = fields.find("because"); because != fields.end()) rule.because = word(because->second);
-        result.push_back(rule);
+        result.push_back(rule(node, line, "a rule of " + entry.key));
     }
     return result;
 }
@@ -346,7 +348,7 @@ ArgumentDefinition Reader::argument(const YAML::Node& node, int line) const {
 
 LaunchDefinition Reader::launch(const YAML::Node& node, int line) const {
     const Keys keys{{"kernel", "grid", "batch_axis", "block", "arguments"},
-                    {"batch_tile", "weights_only", "shared_bytes", "alignment"}};
+                    {"when", "batch_tile", "weights_only", "shared_bytes", "alignment"}};
     const auto fields = record(node, line, "launch", keys);
     LaunchDefinition result;
     result.kernel = word(fields.at("kernel"));
@@ -357,6 +359,7 @@ LaunchDefinition Reader::launch(const YAML::Node& node, int line) const {
     result.grid = three_formulas(fields.at("grid"));
     result.block = three_formulas(fields.at("block"));
     result.batch_axis = batch_axis(fields.at("batch_axis"));
+    result.when = formula_or(fields, "when", 1, line);
     result.batch_tile = formula_or(fields, "batch_tile", 1, line);
     if (result.batch_axis < 0 && fields.contains("batch_tile")) {
         fail(fields.at("batch_tile").line, "batch_tile needs a batch_axis, but that is none");
@@ -395,7 +398,7 @@ void Reader::read_defaults(const Entry& entry) {
 SpaceDefinition Reader::read() {
     const Keys keys{{"family", "template", "description", "parameters"},
                     {"applies", "derived", "constraints", "launch", "launches", "workspace_bytes",
-                     "workspace_bytes_per_batch", "packed_weight_bytes", "defaults"}};
+                     "workspace_bytes_per_batch", "packed_weight_bytes", "defaults", "error", "strict", "cost", "time"}};
     const YAML::Node root = load();
     const auto fields = record(root, line_of(root), "the search space", keys);
     const auto with = [&](const std::string& key, const auto& use) {
@@ -433,6 +436,12 @@ SpaceDefinition Reader::read() {
     bytes("workspace_bytes_per_batch", space_.workspace_bytes_per_batch);
     bytes("packed_weight_bytes", space_.packed_weight_bytes);
     with("defaults", [&](const Entry& entry) { read_defaults(entry); });
+    space_.error = space_.compile_seconds = space_.time = Formula{"0", line_of(root), {}};
+    space_.strict = {Formula{"1", line_of(root), {}}, {}};
+    with("error", [&](const Entry& entry) { space_.error = formula(entry.value, entry.line, entry.key); });
+    with("strict", [&](const Entry& entry) { space_.strict = rule(entry.value, entry.line, entry.key); });
+    with("time", [&](const Entry& entry) { space_.time = formula(entry.value, entry.line, entry.key); });
+    with("cost", [&](const Entry& entry) { space_.compile_seconds = formula(entry.value, entry.line, entry.key); });
     return std::move(space_);
 }
 

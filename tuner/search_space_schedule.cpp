@@ -29,9 +29,13 @@ public:
             for (std::size_t i = 0; i < space_.constraints.size(); ++i) {
                 if (level_of(space_.constraints[i].formula) != level) continue;
                 place_needs(space_.constraints[i].formula, placed, schedule);
-                schedule[level].push_back({true, i});
+                schedule[level].push_back({ScheduleStep::Kind::constraint, i});
             }
         }
+        // A demand prunes as a constraint does; the constraints of its level protect it.
+        place_demand(space_.error, ScheduleStep::Kind::error, placed, schedule);
+        place_demand(space_.strict.formula, ScheduleStep::Kind::strict, placed, schedule);
+        place_demand(space_.compile_seconds, ScheduleStep::Kind::compile_seconds, placed, schedule);
         for (std::size_t i = 0; i < space_.derived.size(); ++i)
             place_derived(i, placed, schedule);
         return schedule;
@@ -68,6 +72,7 @@ private:
             check(formula, false);
         for (const Formula& formula : launch.block)
             check(formula, false);
+        check(launch.when, false);
         check(launch.batch_tile, false);
         check(launch.shared_bytes, false);
         check(launch.alignment, false);
@@ -91,6 +96,10 @@ private:
         check(space_.workspace_bytes, false);
         check(space_.workspace_bytes_per_batch, false);
         check(space_.packed_weight_bytes, false);
+        check(space_.error, false);
+        check(space_.strict.formula, false);
+        check(space_.compile_seconds, false);
+        check(space_.time, false);
     }
 
     std::size_t level_of(const Formula& formula) {
@@ -132,7 +141,12 @@ private:
         if (placed[index]) return;
         placed[index] = true;
         place_needs(space_.derived[index].value, placed, schedule);
-        schedule[derived_level_[index]].push_back({false, index});
+        schedule[derived_level_[index]].push_back({ScheduleStep::Kind::derived, index});
+    }
+
+    void place_demand(const Formula& formula, ScheduleStep::Kind kind, std::vector<bool>& placed, Schedule& schedule) {
+        place_needs(formula, placed, schedule);
+        schedule[level_of(formula)].push_back({kind, 0});
     }
 
     const SpaceDefinition& space_;

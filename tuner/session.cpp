@@ -6,7 +6,9 @@
 #include <chrono>
 #include <utility>
 
+#include "cache/front.hpp"
 #include "core/error.hpp"
+#include "core/hash.hpp"
 #include "tuner/ceilings.hpp"
 #include "tuner/compile_pool.hpp"
 #include "tuner/contest.hpp"
@@ -42,11 +44,12 @@ public:
           device_(environment.evaluator.device()),
           tolerance_(request.tolerance < 0 ? default_tolerance(request.problem.dtype) : request.tolerance),
           log_(environment.database, device_, request.problem, tolerance_,
-               environment.evaluator.builder().compiler_version()) {
+               environment.evaluator.builder().compiler_version(), request.strict) {
         validate(request.problem);
         if (const std::string refusal = run_refusal(request.problem, device_); !refusal.empty())
             throw Error(ErrorKind::bad_input, refusal);
-        contest_.emplace(request.problem, device_, environment.spaces, request.seed, request.trials, tolerance_);
+        contest_.emplace(request.problem, device_, environment.spaces, request.seed, request.trials, tolerance_,
+                         request.strict);
     }
 
     TuneResult run() {
@@ -54,14 +57,18 @@ public:
         prepare();
         search();
         finalists();
+        store_code_of_winners();
         return finish();
     }
 
 private:
     void recall_trials();
+    [[nodiscard]] std::int64_t count_of_stored() const;
     void prepare();
     void search();
     void finalists();
+    [[nodiscard]] std::vector<const Trial*> choose_finalists() const;
+    void store_code_of_winners();
     [[nodiscard]] TuneResult finish();
 
     [[nodiscard]] bool out_of_time() const {
@@ -79,6 +86,7 @@ private:
     Evaluator& evaluator_;
     const DeviceInfo& device_;
     double tolerance_;
+    double reach_ = request_.strict ? 0 : tolerance_;
     TrialLog log_;
     Clock::time_point start_ = Clock::now();
     std::optional<Contest> contest_;
@@ -86,6 +94,7 @@ private:
     Ceilings ceilings_;
     std::optional<double> reference_milliseconds_;
     std::int64_t reused_ = 0;
+    std::int64_t counted_ = 0;  // of the reused: see count_of_stored
     std::int64_t measured_ = 0;
     double busy_seconds_ = 0;
     bool device_lost_ = false;
@@ -94,11 +103,27 @@ private:
 
 void Session::recall_trials() {
     for (const std::string& family : contest_->families())
-        log_.recall(family, contest_->template_hash_of(family));
+        log_.recall(family, contest_->template_hash_of(family),
+                    [&](const Config& config) { return contest_->admits(family, config); });
     for (const Trial& trial : log_.trials())
         contest_->report(trial.template_name, trial.config, log_.search_time(trial));
     reused_ = static_cast<std::int64_t>(log_.trials().size());
+    counted_ = count_of_stored();
     if (const auto ranking = log_.ranking(); !ranking.empty()) incumbent_ = *ranking.front();
+}
+
+// How many trials of the budget the stored ones stand for. What a session within a stricter tolerance tried says little
+// of what this one may; and of a family without trials, the others' say nothing.
+std::int64_t Session::count_of_stored() const {
+    const auto& trials = log_.trials();
+    const std::int64_t as_far =
+        std::count_if(trials.begin(), trials.end(), [&](const Trial& trial) { return trial.reach >= reach_; });
+    const std::vector<std::string> families = contest_->families();
+    const bool all_known = std::all_of(families.begin(), families.end(), [&](const std::string& family) {
+        return std::any_of(trials.begin(), trials.end(),
+                           [&](const Trial& trial) { return trial.template_name == family; });
+    });
+    return all_known ? as_far : std::min(as_far, request_.trials / 2);
 }
 
 void Session::prepare() {
@@ -120,7 +145,7 @@ void Session::prepare() {
 void Session::top_up(CompilePool& pool) {
     const std::size_t ahead = 2 * pool.threads();
     while (pool.outstanding() < ahead &&
-           reused_ + measured_ + static_cast<std::int64_t>(pool.outstanding()) < request_.trials) {
+           counted_ + measured_ + static_cast<std::int64_t>(pool.outstanding()) < request_.trials) {
         auto candidate = contest_->next();
         if (!candidate) return;
         pool.submit(std::move(*candidate));
@@ -168,26 +193,43 @@ void Session::store(const Candidate& candidate, Evaluation& evaluation) {
     trial.template_name = candidate.template_name;
     trial.template_hash = contest_->template_hash_of(candidate.template_name);
     trial.config = candidate.config;
+    if (const auto expected = contest_->expectation(trial.template_name, trial.config)) trial.strict = expected->strict;
+    trial.reach = reach_;
     trial.outcome = std::move(evaluation.outcome);
     trial.driver_version = device_.driver_version;
     trial.compiler_version = evaluator_.builder().compiler_version();
-    const bool good = log_.is_good(trial);
     const double best = candidate.best_milliseconds;
-    const bool near_best = good && (best == 0 || trial.outcome.timing.median <= best * k_binary_factor);
-    const bool machine_code = near_best && device_.kind == DeviceKind::cuda;
+    const bool near_best = best == 0 || trial.outcome.timing.median <= best * k_binary_factor;
+    const bool worth_it = log_.is_good(trial) && (near_best || log_.would_win(trial));
+    const bool machine_code = worth_it && device_.kind == DeviceKind::cuda;
     if (!machine_code) trial.outcome.binary_key.clear();
     log_.record(trial, machine_code ? evaluation.code.code : std::string());
     contest_->report(trial.template_name, trial.config, log_.search_time(trial));
 }
 
+// The fastest by what is known of them. One sample may be all that is known of a trial that was dropped beside a faster
+// one of a looser tolerance.
+std::vector<const Trial*> Session::choose_finalists() const {
+    std::vector<const Trial*> trials = log_.ranking();
+    const auto time = [](const Trial* trial) { return trial->outcome.timing.median; };
+    std::stable_sort(trials.begin(), trials.end(), [&](const Trial* a, const Trial* b) { return time(a) < time(b); });
+    const bool settled = measured_ == 0 && (trials.empty() || !trials.front()->outcome.timing.dropped_early);
+    if (settled) return {};
+    const auto end = std::find_if(trials.begin(), trials.end(), [&](const Trial* trial) {
+        return time(trial) > time(trials.front()) * k_finalist_factor;
+    });
+    trials.resize(std::min(k_finalists, static_cast<std::size_t>(end - trials.begin())));
+    return trials;
+}
+
 void Session::finalists() {
-    if (measured_ == 0 || device_lost_) return;
+    if (device_lost_) return;
+    const std::vector<const Trial*> chosen = choose_finalists();
+    if (chosen.empty()) return;
     report("finalists");
     std::vector<Trial> trials;
     std::vector<Compiled> candidates;
-    const double best = log_.best_milliseconds().value_or(0);
-    for (const Trial* trial : log_.ranking()) {
-        if (trials.size() == k_finalists || trial->outcome.timing.median > best * k_finalist_factor) break;
+    for (const Trial* trial : chosen) {
         Candidate candidate{request_.problem, trial->template_name, trial->config, trial->outcome.plan, tolerance_, 0};
         CompileResult compiled;
         try {
@@ -219,20 +261,46 @@ void Session::finalists() {
         log_.record(trial, {});
 }
 
+// Whatever tolerance a program asks for, its winner must have its machine code: a trial may win only now, after others
+// were timed again, or within a stricter tolerance than that of the session that measured it.
+void Session::store_code_of_winners() {
+    if (device_.kind != DeviceKind::cuda) return;
+    std::vector<Trial> without_code;
+    for (const Trial* trial : winners_at_some_tolerance(log_.ranking())) {
+        if (trial->outcome.binary_key.empty()) without_code.push_back(*trial);
+    }
+    for (Trial& trial : without_code) {
+        if (stop_.stop_requested()) return;
+        try {
+            const CompileResult compiled = evaluator_.builder().take(
+                {request_.problem, trial.template_name, trial.config, trial.outcome.plan, tolerance_, 0});
+            if (!compiled.ok) continue;
+            trial.outcome.binary_key = content_hash(compiled.code.code);
+            log_.record(trial, compiled.code.code);
+        } catch (const Error& error) {
+            warnings_.push_back(fmt::format("a winner's machine code could not be made: {}", error.what()));
+        }
+    }
+}
+
 TuneResult Session::finish() {
     log_.finish();
     TuneResult result;
     result.problem = request_.problem;
     result.problem_name = request_.problem_name;
     result.tolerance = tolerance_;
+    result.strict = request_.strict;
     result.device = device_key(device_);
     result.emulated = device_.kind == DeviceKind::emulator;
     const auto ranking = log_.ranking();
     if (!ranking.empty()) result.winner = *ranking[0];
     if (ranking.size() > 1) result.runner_up = *ranking[1];
+    for (const Trial* trial : pareto_front(ranking))
+        result.front.push_back(*trial);
     result.reference_milliseconds = reference_milliseconds_;
     result.ceilings = ceilings_;
-    result.limit_milliseconds = limit_milliseconds(request_.problem, ceilings_, Arithmetic::fp32);
+    result.limit_milliseconds = limit_milliseconds(
+        request_.problem, ceilings_, fastest_arithmetic(request_.problem.dtype, tolerance_, request_.strict));
     result.trials_measured = measured_;
     result.trials_reused = reused_;
     result.failures = log_.failures();
@@ -249,8 +317,8 @@ void Session::report(const char* stage) {
     if (!progress_) return;
     TuneProgress progress;
     progress.stage = stage;
-    progress.trials_done = reused_ + measured_;
-    progress.trials_total = std::max(request_.trials, reused_);
+    progress.trials_done = counted_ + measured_;
+    progress.trials_total = std::max(request_.trials, counted_);
     progress.best_milliseconds = log_.best_milliseconds();
     progress.reference_milliseconds = reference_milliseconds_;
     progress.failures = log_.failures();

@@ -20,9 +20,13 @@ namespace tconv {
 /// What to tune and how long to try.
 struct TuneRequest {
     Problem problem;
-    std::string problem_name;   ///< the layer's name, for people; may be empty
-    double tolerance = -1;      ///< largest error of a winner; negative: the dtype's default
-    std::int64_t trials = 200;  ///< candidates to look at, stored ones included
+    std::string problem_name;  ///< the layer's name, for people; may be empty
+    double tolerance = -1;     ///< largest error of a winner; negative: the dtype's default
+    bool strict = false;       ///< plain fp32 arithmetic alone
+    /// Candidates to look at. Stored ones count where their session searched at least as far: one of the same
+    /// tolerance or a looser one, and anything is as far as strict. Half of the trials stay for families that have
+    /// none.
+    std::int64_t trials = 200;
     double time_limit_seconds = 60;
     std::uint64_t seed = 1;
 };
@@ -44,13 +48,15 @@ struct TuneResult {
     Problem problem;
     std::string problem_name;
     double tolerance = 0;
+    bool strict = false;
     std::string device;           ///< device key
     bool emulated = false;        ///< times are times of the emulation
     std::optional<Trial> winner;  ///< none when no candidate was valid
     std::optional<Trial> runner_up;
+    std::vector<Trial> front;  ///< Pareto front of time against error, fastest first: see pareto_front
     std::optional<double> reference_milliseconds;
     Ceilings ceilings;
-    double limit_milliseconds = 0;     ///< max(bytes / copy bandwidth, flops / fma rate), not below an empty launch
+    double limit_milliseconds = 0;     ///< in the fastest arithmetic that the tolerance allows: see fastest_arithmetic
     std::int64_t trials_measured = 0;  ///< evaluated now
     std::int64_t trials_reused = 0;    ///< taken from the database
     std::map<OutcomeKind, std::int64_t> failures;

@@ -55,6 +55,7 @@ struct LaunchDefinition {
     std::array<Formula, 3> grid;
     std::array<Formula, 3> block;
     int batch_axis = -1;
+    Formula when;  ///< the launch is left out where this is 0
     Formula batch_tile;
     bool weights_only = false;
     Formula shared_bytes;
@@ -83,16 +84,22 @@ struct SpaceDefinition {
     Formula workspace_bytes_per_batch;
     Formula packed_weight_bytes;
     std::vector<DefaultConfig> defaults;
+    Formula error;            ///< largest relative error that a config is expected to have
+    Rule strict;              ///< 1: plain fp32 arithmetic (or better) alone
+    Formula time;             ///< guessed, in any unit
+    Formula compile_seconds;  ///< what its compilation is guessed to take
 };
 
 /// Reads a file's keys and values, and the names that each expression uses. Throws Error(bad_input) as "FILE:LINE:
 /// sentence" for whatever can be told without knowing what the names mean.
 [[nodiscard]] SpaceDefinition read_space_definition(const std::string& text, const std::string& file);
 
-/// What to evaluate once the first n parameters have values (n = the index here): indices into the definition.
+/// What to evaluate once the first n parameters have values (n = the index here): an index into the definition, or one
+/// of the three quantities that a demand can limit.
 struct ScheduleStep {
-    bool is_constraint = false;  ///< else a derived quantity
-    std::size_t index = 0;
+    enum class Kind { derived, constraint, error, strict, compile_seconds };
+    Kind kind = Kind::derived;
+    std::size_t index = 0;  ///< of a derived quantity or constraint
 };
 using Schedule = std::vector<std::vector<ScheduleStep>>;
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "cache/front.hpp"
 #include "core/error.hpp"
 #include "tuner/evaluate.hpp"
 
@@ -15,15 +16,24 @@ constexpr int k_patience = 8;  // trials that are refused before the rest waits 
 }  // namespace
 
 TrialLog::TrialLog(Database* database, const DeviceInfo& device, const Problem& problem, double tolerance,
-                   const std::string& compiler_version)
+                   const std::string& compiler_version, bool strict)
     : database_(database),
       device_(device),
       problem_(problem),
       tolerance_(tolerance),
+      strict_(strict),
       compiler_version_(compiler_version) {}
 
 bool TrialLog::is_good(const Trial& trial) const {
-    return trial.outcome.kind == OutcomeKind::valid && trial.outcome.error.relative <= tolerance_;
+    return trial.outcome.kind == OutcomeKind::valid && trial.outcome.error.relative <= tolerance_ &&
+           (trial.strict || !strict_);
+}
+
+bool TrialLog::would_win(const Trial& trial) const {
+    return is_good(trial) && std::none_of(trials_.begin(), trials_.end(), [&](const Trial& other) {
+               return is_good(other) && (other.strict || !trial.strict) &&
+                      other.outcome.error.relative <= trial.outcome.error.relative && comes_before(other, trial);
+           });
 }
 
 /// Whether a stored trial says what would come out now.
@@ -36,11 +46,13 @@ bool TrialLog::counts(const Trial& stored) const {
     return outcome.kind != OutcomeKind::wrong_result || !(outcome.error.relative <= tolerance_);
 }
 
-void TrialLog::recall(const std::string& template_name, const std::string& template_hash) {
+void TrialLog::recall(const std::string& template_name, const std::string& template_hash,
+                      const std::function<bool(const Config&)>& admits) {
     if (database_ == nullptr) return;
     try {
         for (Trial& trial : database_->trials(problem_, device_key(device_), template_name, template_hash)) {
-            if (counts(trial)) trials_.push_back(std::move(trial));
+            if (!counts(trial)) continue;
+            if (is_good(trial) || !admits || admits(trial.config)) trials_.push_back(std::move(trial));
         }
         for (const std::string& damaged : database_->take_warnings())
             warn(damaged);
@@ -116,8 +128,7 @@ std::vector<const Trial*> TrialLog::ranking() const {
     for (const Trial& trial : trials_) {
         if (is_good(trial)) good.push_back(&trial);
     }
-    std::stable_sort(good.begin(), good.end(),
-                     [](const Trial* a, const Trial* b) { return ranks_before(a->outcome.timing, b->outcome.timing); });
+    std::stable_sort(good.begin(), good.end(), [](const Trial* a, const Trial* b) { return comes_before(*a, *b); });
     return good;
 }
 

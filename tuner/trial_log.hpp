@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -15,16 +16,19 @@ namespace tconv {
 class TrialLog {
 public:
     /// `database` may be null and outlives the object. `compiler_version` and the device's driver are the environment
-    /// in which trials are made now.
+    /// in which trials are made now. `strict`: only trials of plain fp32 arithmetic count as right.
     TrialLog(Database* database, const DeviceInfo& device, const Problem& problem, double tolerance,
-             const std::string& compiler_version);
+             const std::string& compiler_version, bool strict = false);
 
-    /// Takes up the stored trials of a template. Left out, to be evaluated again, is a trial that
+    /// Takes up the stored trials of a template, right ones all and others where `admits` takes their config (absent:
+    /// it takes all): what this session would never propose is none of its trials. Left out, to be evaluated again, is
+    /// a trial that
     /// - failed with another driver or compiler (a device without a driver version is described, not present: there
     ///   the compiler alone counts),
     /// - was wrong only by a stricter tolerance, or
     /// - was too slow only beside a best one of a looser tolerance.
-    void recall(const std::string& template_name, const std::string& template_hash);
+    void recall(const std::string& template_name, const std::string& template_hash,
+                const std::function<bool(const Config&)>& admits = {});
 
     /// Adds or replaces (same template and config) a trial and stores it. Where that fails it is kept, and stored with
     /// one of the next that can be.
@@ -34,8 +38,7 @@ public:
     void finish();
 
     [[nodiscard]] const std::vector<Trial>& trials() const { return trials_; }
-    /// Valid trials within the tolerance, fastest first, those dropped after one sample last; earlier ones first on a
-    /// tie.
+    /// Right trials by rank; earlier ones first where that is the same.
     [[nodiscard]] std::vector<const Trial*> ranking() const;
     [[nodiscard]] std::optional<double> best_milliseconds() const;
     /// Trials that are not right, by kind; those that were too slow are no failures.
@@ -46,8 +49,12 @@ public:
     /// failure.
     [[nodiscard]] std::optional<double> search_time(const Trial& trial) const;
 
-    /// Whether the trial counts as right here.
+    /// Whether the trial counts as right here: valid, within the tolerance, and strict where that is asked.
     [[nodiscard]] bool is_good(const Trial& trial) const;
+
+    /// Whether the trial is right and would win at some tolerance, freely or among the strict ones: no other right one
+    /// that ranks before it is as accurate.
+    [[nodiscard]] bool would_win(const Trial& trial) const;
 
 private:
     struct Waiting {
@@ -64,6 +71,7 @@ private:
     DeviceInfo device_;
     Problem problem_;
     double tolerance_;
+    bool strict_;
     std::string compiler_version_;
     std::vector<Trial> trials_;
     std::vector<Waiting> waiting_;  ///< not stored yet, oldest first

@@ -18,120 +18,6 @@ void set_extents(unsigned* target, const std::array<std::int64_t, 3>& extents) {
 
 }  // namespace
 
-/// What kernels call; no exception may pass through their frames.
-struct BlockRunner::Callbacks {
-    static BlockRunner& of(void* context) { return *static_cast<BlockRunner*>(context); }
-
-    static int meet_block(void* context, Meeting meeting, int predicate, int line) noexcept {
-        BlockRunner& runner = of(context);
-        const std::uint32_t thread = runner.current_;
-        runner.meet_block({meeting, 0, predicate != 0 ? 1u : 0u, 0, line});
-        return static_cast<int>(runner.threads_[thread].result);
-    }
-
-    static unsigned long long meet_warp(void* context, Meeting meeting, unsigned mask, unsigned long long value,
-                                        int source, int line) noexcept {
-        BlockRunner& runner = of(context);
-        const std::uint32_t thread = runner.current_;
-        runner.meet_warp({meeting, mask, value, source, line});
-        return runner.threads_[thread].result;
-    }
-
-    static void copy(void* context, void* shared, const void* global, int bytes) noexcept {
-        BlockRunner& runner = of(context);
-        attempt(runner, [&] { runner.own_copies().start(shared, global, bytes); });
-    }
-
-    static void commit(void* context) noexcept {
-        BlockRunner& runner = of(context);
-        attempt(runner, [&] { runner.own_copies().commit(); });
-    }
-
-    static void wait(void* context, int groups) noexcept {
-        BlockRunner& runner = of(context);
-        attempt(runner, [&] { runner.own_copies().wait(groups); });
-    }
-
-    static void misaligned(void* context, const char* what, const void* address, int alignment, int line) noexcept {
-        BlockRunner& runner = of(context);
-        const auto past = reinterpret_cast<std::uintptr_t>(address) % static_cast<std::uintptr_t>(alignment);
-        runner.note_failure(fmt::format("misaligned {} (line {}): its address is {} bytes past a multiple of {}", what,
-                                        line, past, alignment));
-        runner.stop_here();
-    }
-
-    static void barrier_init(void* context, void* barrier, unsigned arrivals, int line) noexcept {
-        BlockRunner& runner = of(context);
-        attempt(
-            runner, [&] { runner.barriers_.init(barrier, arrivals); }, line);
-    }
-
-    static void barrier_arrive(void* context, void* barrier, unsigned arrivals, unsigned bytes, int line) noexcept {
-        BlockRunner& runner = of(context);
-        attempt(
-            runner, [&] { runner.arrive(barrier, arrivals, bytes); }, line);
-    }
-
-    static int barrier_wait(void* context, void* barrier, unsigned parity, int waits, int line) noexcept {
-        BlockRunner& runner = of(context);
-        bool complete = false;
-        attempt(
-            runner, [&] { complete = runner.meet_at_barrier(barrier, parity, waits != 0, line); }, line);
-        return complete ? 1 : 0;
-    }
-
-    static void load_box(void* context, void* shared, const tconv_emulator::TensorMap* map, const int* corner,
-                         int dimensions, void* barrier, int line) noexcept {
-        BlockRunner& runner = of(context);
-        const auto start = [&] {
-            if (map->mark != tconv_emulator::k_tensor_map_mark)
-                throw Error(ErrorKind::device, "what should be a tensor map is none");
-            if (map->dimensions != dimensions) {
-                throw Error(ErrorKind::device, fmt::format("a box of {} dimensions is asked of a tensor map of {}",
-                                                           dimensions, map->dimensions));
-            }
-            BarrierCopy copy{barrier, static_cast<unsigned char*>(shared), box_bytes(*map), nullptr, *map, {}};
-            std::copy_n(corner, dimensions, copy.corner.begin());
-            runner.start_copy(copy);
-        };
-        attempt(runner, start, line);
-    }
-
-    static void load_bytes(void* context, void* shared, const void* global, unsigned bytes, void* barrier,
-                           int line) noexcept {
-        BlockRunner& runner = of(context);
-        const auto start = [&] {
-            runner.start_copy({barrier, static_cast<unsigned char*>(shared), bytes, global, std::nullopt, {}});
-        };
-        attempt(runner, start, line);
-    }
-
-    template <class Action>
-    static void attempt(BlockRunner& runner, const Action& action, int line = 0) {
-        try {
-            action();
-            return;
-        } catch (const std::exception& error) {
-            runner.note_failure(line > 0 ? fmt::format("{} (line {})", error.what(), line) : error.what());
-        }
-        runner.stop_here();
-    }
-};
-
-BlockRunner::BlockRunner()
-    : host_{this,
-            &Callbacks::meet_block,
-            &Callbacks::meet_warp,
-            &Callbacks::copy,
-            &Callbacks::commit,
-            &Callbacks::wait,
-            &Callbacks::barrier_init,
-            &Callbacks::barrier_arrive,
-            &Callbacks::barrier_wait,
-            &Callbacks::load_box,
-            &Callbacks::load_bytes,
-            &Callbacks::misaligned} {}
-
 void BlockRunner::begin(CodeCopy& code, const std::string& kernel, const LaunchGeometry& geometry, void** arguments) {
     discard_fibres();
     code_ = &code;
@@ -187,11 +73,13 @@ void BlockRunner::start_block(std::uint64_t block) {
     for (CudaThread& thread : threads_) {
         thread.state = ThreadState::ready;
         thread.copies.clear();
+        thread.products.clear();
     }
     ready_ = all_;
     exited_ = 0;
     block_meeting_.reset();
     warp_meetings_.reset(threads_.size());
+    warpgroup_meetings_.reset(threads_.size());
     barriers_.reset();
     at_barriers_.clear();
     polls_ = 0;
@@ -289,6 +177,19 @@ void BlockRunner::meet_warp(const Wait& wait) {
         const std::uint32_t thread = first + static_cast<std::uint32_t>(std::countr_zero(released));
         threads_[thread].state = ThreadState::ready;
         ready_.push_back(thread);
+    }
+    fibre->suspend();
+}
+
+void BlockRunner::meet_warpgroup(const Wait& wait) {
+    Fibre* fibre = threads_[current_].fibre;
+    wait_here(wait);
+    if (warpgroup_meetings_.arrive(threads_, current_)) {
+        const std::uint32_t first = current_ / k_warpgroup_size * k_warpgroup_size;
+        for (std::uint32_t thread = first; thread < first + k_warpgroup_size; ++thread) {
+            threads_[thread].state = ThreadState::ready;
+            ready_.push_back(thread);
+        }
     }
     fibre->suspend();
 }

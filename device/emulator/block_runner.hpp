@@ -42,6 +42,7 @@ private:
     void discard_fibres();
     void meet_block(const Wait& wait);
     void meet_warp(const Wait& wait);
+    void meet_warpgroup(const Wait& wait);
     /// True where the phase is complete; false only where the thread does not wait.
     [[nodiscard]] bool meet_at_barrier(void* barrier, unsigned parity, bool waits, int line);
     [[nodiscard]] bool poll(const void* barrier, unsigned parity);
@@ -73,6 +74,7 @@ private:
     std::size_t exited_ = 0;
     BlockMeeting block_meeting_;
     WarpMeetings warp_meetings_;
+    WarpgroupMeetings warpgroup_meetings_;
     SharedBarriers barriers_;
     std::vector<std::uint32_t> at_barriers_;  // threads that wait at one
     std::size_t polls_ = 0;                   // of barriers, in vain, since anything happened

@@ -5,7 +5,8 @@
 
 namespace tconv_emulator {
 
-/// Where a thread waits for others: first the barriers of a block, then the operations of a warp.
+/// Where a thread waits for others: first the barriers of a block, then the operations of a warp, then those of a
+/// warpgroup (128 threads).
 enum class Meeting : int {
     syncthreads,
     syncthreads_count,
@@ -19,6 +20,8 @@ enum class Meeting : int {
     ballot,
     any,
     all,
+    warpgroup,
+    wgmma_wait,
     barrier,  // a barrier in shared memory
 };
 
@@ -37,6 +40,9 @@ struct alignas(128) TensorMap {
 };
 static_assert(sizeof(TensorMap) == 128, "as large as the hardware's");
 constexpr unsigned long long k_tensor_map_mark = 0x70616d726f736e65ull;
+
+/// One thread's part of a warpgroup's matrix product: operands as the kernel sources describe them.
+using Product = void (*)(float* sums, unsigned long long a, unsigned long long b, int add);
 
 /// What a kernel asks of the emulator. `line` is the line of the kernel's source, for messages.
 struct Host {
@@ -62,6 +68,13 @@ struct Host {
     void (*load_bytes)(void* context, void* shared, const void* global, unsigned bytes, void* barrier, int line);
     /// Ends the launch, does not return: `what` accessed `address`, which must be a multiple of `alignment`.
     void (*misaligned)(void* context, const char* what, const void* address, int alignment, int line);
+    /// Returns once every thread of the warpgroup is here.
+    void (*meet_warpgroup)(void* context, Meeting meeting, int line);
+    /// `product` is called with the other arguments when this thread waits for its group, in the thread itself.
+    void (*start_product)(void* context, Product product, float* sums, unsigned long long a, unsigned long long b,
+                          int add);
+    void (*commit_products)(void* context);
+    void (*wait_products)(void* context, int groups);
 };
 
 /// The variables of a compiled kernel file that the emulator sets: three extents each, then two pointers.

@@ -11,8 +11,8 @@ namespace {
 bool is_shuffle(Meeting meeting) {
     return meeting >= Meeting::shuffle && meeting <= Meeting::shuffle_xor;
 }
-bool is_of_block(Meeting meeting) {
-    return meeting < Meeting::syncwarp;
+bool is_of_warp(Meeting meeting) {
+    return meeting >= Meeting::syncwarp && meeting <= Meeting::all;
 }
 
 const char* name_of(Meeting meeting) {
@@ -41,6 +41,10 @@ const char* name_of(Meeting meeting) {
             return "__any_sync";
         case Meeting::all:
             return "__all_sync";
+        case Meeting::warpgroup:
+            return "warpgroup_sync";
+        case Meeting::wgmma_wait:
+            return "wgmma_wait";
         case Meeting::barrier:
             return "a barrier in shared memory";
     }
@@ -50,7 +54,7 @@ const char* name_of(Meeting meeting) {
 std::string place_of(const Wait& wait) {
     if (wait.meeting == Meeting::barrier)
         return fmt::format("{}, phase of parity {} (line {})", name_of(wait.meeting), wait.mask, wait.line);
-    if (is_of_block(wait.meeting)) return fmt::format("{} (line {})", name_of(wait.meeting), wait.line);
+    if (!is_of_warp(wait.meeting)) return fmt::format("{} (line {})", name_of(wait.meeting), wait.line);
     return fmt::format("{} with mask {:#010x} (line {})", name_of(wait.meeting), wait.mask, wait.line);
 }
 
@@ -103,6 +107,23 @@ unsigned WarpMeetings::arrive(std::vector<CudaThread>& threads, std::size_t thre
     set_results(threads.data() + first, mask);
     waiting &= ~mask;
     return mask;
+}
+
+void WarpgroupMeetings::reset(std::size_t threads) {
+    waiting_.assign((threads + k_warpgroup_size - 1) / k_warpgroup_size, 0);
+}
+
+bool WarpgroupMeetings::arrive(const std::vector<CudaThread>& threads, std::size_t thread) {
+    const std::size_t group = thread / k_warpgroup_size;
+    const std::size_t first = group * k_warpgroup_size;
+    if (++waiting_[group] != k_warpgroup_size) return false;
+    const Wait& own = threads[thread].wait;
+    for (std::size_t other = first; other < first + k_warpgroup_size; ++other) {
+        const Wait& wait = threads[other].wait;
+        if (wait.meeting != own.meeting || wait.line != own.line) return false;
+    }
+    waiting_[group] = 0;
+    return true;
 }
 
 std::string describe_waiting(const std::vector<CudaThread>& threads) {

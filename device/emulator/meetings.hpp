@@ -7,6 +7,7 @@
 
 #include "device/emulator/emulator_abi.hpp"
 #include "device/emulator/pending_copies.hpp"
+#include "device/emulator/pending_products.hpp"
 
 namespace tconv::emulator {
 
@@ -14,6 +15,7 @@ class Fibre;
 using tconv_emulator::Meeting;
 
 inline constexpr int k_warp_size = 32;
+inline constexpr int k_warpgroup_size = 128;
 
 enum class ThreadState { ready, waits, exited };
 
@@ -34,6 +36,7 @@ struct CudaThread {
     Wait wait;
     std::uint64_t result = 0;  ///< of the meeting that it waited for
     PendingCopies copies;
+    PendingProducts products;
 };
 
 /// Counts the threads of a block that have come to a barrier. All of them must come, to the same barrier of the source.
@@ -61,6 +64,17 @@ public:
 
 private:
     std::vector<unsigned> waiting_;  // a mask a warp
+};
+
+/// Where the threads of each warpgroup wait for each other. All of them must come, to the same operation.
+class WarpgroupMeetings {
+public:
+    void reset(std::size_t threads);
+    /// Thread `thread` has come with `threads[thread].wait`. True where its warpgroup may go on.
+    [[nodiscard]] bool arrive(const std::vector<CudaThread>& threads, std::size_t thread);
+
+private:
+    std::vector<int> waiting_;  // threads of each warpgroup
 };
 
 /// "31 threads wait at __syncthreads (line 7), 225 have exited".

@@ -70,21 +70,13 @@ tconv::Problem problem_of(const Options& options) {
 }  // namespace
 
 Arguments parse_arguments(int argc, char** argv) {
-    Options options{{"--device", default_device()},
-                    {"--database", ""},
-                    {"--tolerance", "-1"},
-                    {"--input", "2x8x12x12"},
-                    {"--weight", "8x6x3x3"},
-                    {"--stride", "2"},
-                    {"--padding", "1"},
-                    {"--output-padding", "1"},
-                    {"--dilation", "1"},
-                    {"--groups", "1"},
-                    {"--bias", "no"}};
+    Options options{{"--device", default_device()}, {"--database", ""},      {"--tolerance", "-1"}, {"--strict", "no"},
+                    {"--input", "2x8x12x12"},       {"--weight", "8x6x3x3"}, {"--stride", "2"},     {"--padding", "1"},
+                    {"--output-padding", "1"},      {"--dilation", "1"},     {"--groups", "1"},     {"--bias", "no"}};
     for (int i = 1; i < argc; ++i) {
         const std::string name = argv[i];
         if (options.count(name) == 0) throw std::runtime_error("unknown option " + name);
-        if (name == "--bias") {
+        if (name == "--bias" || name == "--strict") {
             options[name] = "yes";
         } else if (++i < argc) {
             options[name] = argv[i];
@@ -92,5 +84,6 @@ Arguments parse_arguments(int argc, char** argv) {
             throw std::runtime_error(name + " needs a value");
         }
     }
-    return {options["--device"], options["--database"], std::stod(options["--tolerance"]), problem_of(options)};
+    return {options["--device"], options["--database"], std::stod(options["--tolerance"]), options["--strict"] == "yes",
+            problem_of(options)};
 }

@@ -45,7 +45,8 @@ std::vector<float> run(const tconv::Kernel& kernel, const HostTensors& host, boo
 int run_example(const Arguments& arguments) {
     select_device(arguments.device);
     const tconv::Runtime runtime({arguments.device, arguments.database});
-    const tconv::Kernel kernel = runtime.fetch(arguments.problem, arguments.tolerance);
+    const tconv::Math math = arguments.strict ? tconv::Math::strict : tconv::Math::any;
+    const tconv::Kernel kernel = runtime.fetch(arguments.problem, arguments.tolerance, math);
     std::printf("device:  %s\nproblem: %s\nrung:    %s\nkernel:  %s\n", runtime.device().c_str(),
                 key(kernel.problem()).c_str(), to_string(kernel.rung()), kernel.description().c_str());
     if (!kernel.warnings().empty()) std::printf("warning: %s\n", kernel.warnings().c_str());

@@ -82,11 +82,21 @@ TEST_CASE("a run without a peer keeps the reason") {
     CHECK(read.peer_reason == "cuDNN needs a GPU");
 }
 
+TEST_CASE("what the first format calls fp32 is the strict mode") {
+    BenchRun run = bench_run({bench_result("a", {1}, {1}), bench_result("b", {1}, {1})});
+    run.results[1].mode = Mode::tf32;
+    std::string text = to_json(run);
+    CHECK(parse_run(text, "new").results[0].mode == Mode::fp32);
+    text.replace(text.find("\"format\": 2"), 11, "\"format\": 1");
+    CHECK(parse_run(text, "old").results[0].mode == Mode::strict);
+    CHECK(parse_run(text, "old").results[1].mode == Mode::tf32);
+}
+
 TEST_CASE("what is no run is refused with the name of the file") {
     const std::string good = to_json(full_run());
     for (const std::string& text :
          {std::string(), std::string("{"), std::string("[]"), std::string("7"),
-          std::string("{\"format\": 2, \"results\": []}"),
+          std::string("{\"format\": 3, \"results\": []}"),
           std::string("{\"format\": 1, \"results\": 3, \"device\": {}}"),
           std::string("{\"format\": 1, \"results\": [{}], \"device\": {}}"), good.substr(0, good.size() / 2)}) {
         INFO(text.substr(0, 80));

@@ -1,5 +1,8 @@
 #include "bench/session.hpp"
 
+#include <algorithm>
+#include <fstream>
+#include <iterator>
 #include <memory>
 
 #include "tests/bench/runs_for_tests.hpp"
@@ -84,6 +87,30 @@ TEST_CASE("a problem without a winner is tuned first, where a family takes it") 
     REQUIRE(result.ours.has_value());
     CHECK(result.ours->description == "direct");
     CHECK(emulation.database.winner(test::bench_problem(), emulation.emulated.device->info(), 1e-4).has_value());
+}
+
+TEST_CASE("a problem is tuned for each mode: a winner of another one is not enough") {
+    Emulation emulation(0.5);
+    const Problem problem = test::bench_problem();
+    const DeviceInfo& device = emulation.emulated.device->info();
+    (void)emulation.measure(problem, Mode::strict);
+    const std::size_t strict_trials = emulation.database.trials(problem, device_key(device)).size();
+    // The same family once more, under another name and as one of tensor cores.
+    std::ifstream file(TCONV_DIRECT_SPACE);
+    std::string text{std::istreambuf_iterator<char>(file), {}};
+    text.replace(text.find("family: direct"), 14, "family: tensor");
+    emulation.spaces.push_back(SearchSpace::parse(text + "\nerror: 1e-5\nstrict: 0\n", "tensor.yaml"));
+    const auto tried = [&] {
+        const auto trials = emulation.database.trials(problem, device_key(device));
+        return std::count_if(trials.begin(), trials.end(),
+                             [](const Trial& trial) { return trial.template_name == "tensor"; });
+    };
+    CHECK(emulation.measure(problem, Mode::strict).ours->description == "direct");
+    CHECK(emulation.database.trials(problem, device_key(device)).size() == strict_trials);
+    CHECK(tried() == 0);
+    CHECK(emulation.measure(problem, Mode::fp32).ours.has_value());
+    CHECK(tried() > 0);
+    CHECK(emulation.measure(problem, Mode::strict).ours->description == "direct");
 }
 
 TEST_CASE("without a winner and without tuning the reference kernel is measured, as a program would get it") {

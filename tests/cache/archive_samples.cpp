@@ -28,6 +28,8 @@ Trial random_trial(std::mt19937& random, int number) {
     trial.outcome.timing.samples.assign(static_cast<std::size_t>(below(6)), fraction());
     trial.outcome.timing.dropped_early = below(2) == 0;
     if (below(5) == 0) trial.outcome.plan = {};
+    trial.strict = number % 3 != 0;
+    trial.reach = number % 2 == 0 ? 0 : 1e-2;
     const std::string binary = sample_binary(number);
     trial.outcome.binary_key = content_hash(binary);
     return trial;

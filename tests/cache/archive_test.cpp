@@ -178,6 +178,7 @@ TEST_CASE("only the best machine code goes along where that is asked, and each t
         for (int i = 0; i < 12; ++i) {
             const double error = i % 3 == 2 ? 1 : 1e-3 / (i + 1);
             Trial trial = sample_trial(sample_problem(), i, 1.0 + i, error);
+            trial.strict = i == 5;  // slower and less accurate than others, and the only strict one
             trial.outcome.binary_key = content_hash(sample_binary(i));
             database.record(sample_gpu(), trial, sample_binary(i));
             store.put("candidate" + std::to_string(i), "cubin", sample_binary(i));
@@ -187,8 +188,8 @@ TEST_CASE("only the best machine code goes along where that is asked, and each t
     const Environment set({{"TCONV_CACHE", here.code.string()}});
     const ExportResult result = export_archive({scratch / "a", here.database, true, 3});
     CHECK(result.counts.rows.trials == 12);
-    CHECK(result.counts.rows.binaries == 9);  // 8 by accuracy, and the third fastest
-    CHECK(result.counts.compiled == 9);
+    CHECK(result.counts.rows.binaries == 10);  // 8 by accuracy, the third fastest, and the strict one
+    CHECK(result.counts.compiled == 10);
     (void)import_into(there, scratch / "a");
     const Database before(here.database, OpenMode::read_only);
     Database after(there.database, OpenMode::read_only);
@@ -202,6 +203,9 @@ TEST_CASE("only the best machine code goes along where that is asked, and each t
         CHECK(found->trial.config == expected->trial.config);
         CHECK(found->binary == expected->binary);
     }
+    const auto strict = after.winner(sample_problem(), sample_gpu(), 2, true);
+    REQUIRE(strict);
+    CHECK(strict->trial.config.at("number") == 5);
     CHECK(after.take_warnings().empty());
     CHECK(export_archive({scratch / "b", here.database, true, 0}).counts.rows.binaries == 0);
     CHECK(export_archive({scratch / "b", std::nullopt, true, std::nullopt}).counts.compiled == 13);

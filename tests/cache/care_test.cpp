@@ -27,20 +27,24 @@ void fill_randomly(const std::filesystem::path& path, unsigned seed) {
         trial.template_hash = random() % 3 == 0 ? k_present : k_old;
         trial.outcome.timing.dropped_early = random() % 4 == 0;
         if (random() % 4 == 0) trial.outcome.kind = OutcomeKind::crashed;
+        trial.strict = random() % 3 == 0;
         const bool with_code = random() % 5 != 0;  // without it a trial cannot be served
         database.record(sample_gpu(), trial, with_code ? sample_binary(number) : "");
     }
 }
 
-/// What is served at each tolerance, as "number binary".
+/// What is served at each tolerance, freely and strictly, as "number binary".
 std::vector<std::string> winners(const std::filesystem::path& path) {
     const Database database(path, OpenMode::read_only);
     std::vector<std::string> served;
     for (const std::int64_t batch : {1, 2}) {
         for (int power = -7; power <= 0; ++power) {
-            const auto winner = database.winner(sample_problem(batch), sample_gpu(), 1.01 * std::pow(10.0, power));
-            served.push_back(winner ? std::to_string(winner->trial.config.at("number")) + content_hash(winner->binary)
-                                    : "none");
+            for (const bool strict : {false, true}) {
+                const auto winner =
+                    database.winner(sample_problem(batch), sample_gpu(), 1.01 * std::pow(10.0, power), strict);
+                served.push_back(
+                    winner ? std::to_string(winner->trial.config.at("number")) + content_hash(winner->binary) : "none");
+            }
         }
     }
     return served;

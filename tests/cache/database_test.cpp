@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <limits>
+#include <random>
 
 #include "core/error.hpp"
 #include "core/hash.hpp"
@@ -25,8 +26,8 @@ struct Fixture {
         return database.record(k_gpu, sample_trial(sample_problem(batch), number, median, error),
                                sample_binary(number));
     }
-    [[nodiscard]] std::int64_t winning_number(double tolerance) const {
-        const auto found = database.winner(sample_problem(), k_gpu, tolerance);
+    [[nodiscard]] std::int64_t winning_number(double tolerance, bool strict = false) const {
+        const auto found = database.winner(sample_problem(), k_gpu, tolerance, strict);
         return found ? found->trial.config.at("number") : -1;
     }
 };
@@ -292,7 +293,7 @@ TEST_CASE("a hundred thousand trials are listed, and the fastest is found among 
             "error_relative, error_absolute, error_index, error_distribution, 1000.0 - n.value / 1000.0, minimum_ms, "
             "spread, samples_ms, dropped_early, registers, static_shared_bytes, local_bytes, "
             "blocks_per_multiprocessor, compile_ms, plan, binary_key, driver_version, compiler_version, created, NULL, "
-            "1000.0 - n.value / 1000.0, '' FROM "
+            "1000.0 - n.value / 1000.0, '', n.value = 99999, 0 FROM "
             "trial, (WITH RECURSIVE c (value) AS (VALUES (2) UNION ALL SELECT value + 1 FROM c LIMIT 99999) SELECT * "
             "FROM c) n WHERE trial.id = 1");
     const auto list = f.database.list();
@@ -301,6 +302,65 @@ TEST_CASE("a hundred thousand trials are listed, and the fastest is found among 
     CHECK(list[0].valid == 33334);  // the first one, and 3, 6, ... 99999
     CHECK(list[0].best_median == 50.0);
     CHECK(f.winning_number(1) == 1);
+    // A strict one is found behind all the others, by the index and not by a sort.
+    run_sql(f.path,
+            "UPDATE trial SET strict = 0, digest = NULL WHERE id = 1; UPDATE trial SET binary_key = (SELECT binary_key "
+            "FROM trial WHERE id = 1)");
+    CHECK(f.winning_number(1, true) == 99999);
+}
+
+TEST_CASE("whether a trial is strict comes back, and no strict request gets one that is not") {
+    for (unsigned seed = 1; seed <= 20; ++seed) {
+        INFO("seed " << seed);
+        Fixture f;
+        std::mt19937 random(seed);
+        std::vector<Trial> trials;
+        for (int number = 0; number < 30; ++number) {
+            Trial trial = sample_trial(sample_problem(), number, 1 + static_cast<double>(random() % 1000) / 10,
+                                       std::pow(10.0, -2.0 - static_cast<double>(random() % 5)));
+            trial.outcome.timing.dropped_early = false;
+            trial.outcome.timing.rank = 0;
+            trial.strict = random() % 3 == 0;
+            trial.reach = static_cast<double>(random() % 3) / 256;
+            f.database.record(k_gpu, trial, sample_binary(number));
+            trials.push_back(trial);
+        }
+        const auto stored = f.database.trials(sample_problem(), device_key(k_gpu));
+        REQUIRE(stored.size() == trials.size());
+        for (std::size_t i = 0; i < trials.size(); ++i)
+            check_same(stored[i], trials[i]);
+        for (const bool strict : {false, true}) {
+            for (int power = -8; power <= -1; ++power) {
+                const double tolerance = 1.01 * std::pow(10.0, power);
+                double best = std::numeric_limits<double>::infinity();
+                for (const Trial& trial : trials) {
+                    if (trial.outcome.error.relative <= tolerance && (trial.strict || !strict))
+                        best = std::min(best, trial.outcome.timing.median);
+                }
+                const auto found = f.database.winner(sample_problem(), k_gpu, tolerance, strict);
+                REQUIRE(found.has_value() == std::isfinite(best));
+                const auto other = f.database.winner_of_other_batch(sample_problem(3), k_gpu, tolerance, strict);
+                REQUIRE(other.has_value() == found.has_value());
+                if (!found) continue;
+                CHECK(found->trial.outcome.timing.median == best);
+                CHECK((found->trial.strict || !strict));
+                CHECK((other->trial.strict || !strict));
+            }
+        }
+        CHECK(f.database.take_warnings().empty());
+    }
+}
+
+TEST_CASE("a trial whose strictness changed on the disk is passed over") {
+    for (const bool strict : {false, true}) {
+        Fixture f;
+        Trial trial = sample_trial(sample_problem(), 1, 1.0);
+        trial.strict = strict;
+        f.database.record(k_gpu, trial, sample_binary(1));
+        run_sql(f.path, "UPDATE trial SET strict = 1 - strict");
+        CHECK(f.winning_number(1) == -1);
+        CHECK(f.database.take_warnings().size() == 1);
+    }
 }
 
 TEST_CASE("the views for people name the winner and what is in quarantine") {

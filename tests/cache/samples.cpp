@@ -99,6 +99,8 @@ void check_same(const Trial& left, const Trial& right) {
     CHECK(left.template_name == right.template_name);
     CHECK(left.template_hash == right.template_hash);
     CHECK(left.config == right.config);
+    CHECK(left.strict == right.strict);
+    CHECK(left.reach == right.reach);
     CHECK(left.outcome.kind == right.outcome.kind);
     CHECK(left.outcome.reason == right.outcome.reason);
     CHECK(left.outcome.error.relative == right.outcome.error.relative);
@@ -123,7 +125,14 @@ void check_same(const Trial& left, const Trial& right) {
     CHECK(left.compiler_version == right.compiler_version);
 }
 
-const char* const k_without_version_3 =
+#define TCONV_WITHOUT_VERSION_4                                                                                  \
+    "DROP INDEX trial_by_speed; DROP VIEW winner; ALTER TABLE trial DROP COLUMN strict; ALTER TABLE trial DROP " \
+    "COLUMN reach; "                                                                                             \
+    "CREATE INDEX trial_by_speed ON trial (problem, device, dropped_early, rank_ms, error_relative) "            \
+    "WHERE outcome = 'valid' AND plan IS NOT NULL AND median_ms > 0; CREATE VIEW winner AS SELECT 1; "
+
+const char* const k_without_version_4 = TCONV_WITHOUT_VERSION_4;
+const char* const k_without_version_3 = TCONV_WITHOUT_VERSION_4
     "DROP INDEX trial_by_failure; DROP INDEX trial_by_binary; DROP INDEX trial_by_speed; DROP VIEW winner; "
     "ALTER TABLE trial DROP COLUMN digest; ALTER TABLE trial DROP COLUMN rank_ms; ALTER TABLE trial DROP COLUMN "
     "remark; "

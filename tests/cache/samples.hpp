@@ -26,7 +26,8 @@ namespace tconv::test {
 /// Catch2 checks of every field that the caller of `record` sets.
 void check_same(const Trial& left, const Trial& right);
 
-/// SQL that takes from a database of this version what version 3 added.
+/// SQL that takes from a database of this version what version 4 added, or versions 3 and 4.
+extern const char* const k_without_version_4;
 extern const char* const k_without_version_3;
 
 }  // namespace tconv::test

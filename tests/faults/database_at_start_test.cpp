@@ -126,8 +126,9 @@ TEST_CASE("whatever bytes of a database are changed, tune is refused in one line
             check_refused(run, path.string());
         } else {
             check_won(run);
-            // What was passed over was measured again.
-            if (run.result.is_object()) CHECK(run.measured() + run.reused() == k_trials + 1);
+            // What was passed over was measured again; and where a family has lost its trials, or a trial how far its
+            // session searched, those that are left stand for fewer.
+            if (run.result.is_object()) CHECK(run.measured() + run.reused() >= k_trials + 1);
         }
         remove_database(path);
     }

@@ -139,6 +139,33 @@ TEST_CASE("a winner less accurate than asked for is no winner") {
     CHECK_THROWS_AS(runtime.fetch(small_problem(), std::numeric_limits<double>::quiet_NaN()), Error);
 }
 
+TEST_CASE("a strict fetch gets the fastest strict kernel, or the reference kernel, and never another") {
+    const Fixture fixture;
+    Trial fast = stored_trial(small_problem());
+    fast.config = {{"tile", 8}};
+    fast.outcome.timing.median = fast.outcome.timing.minimum = 0.5;
+    fast.strict = false;
+    fixture.store(fast);
+    {
+        const Runtime runtime = fixture.open();
+        CHECK_THAT(runtime.fetch(small_problem()).description(), contains("tile=8"));
+        CHECK(runtime.fetch(small_problem(), -1, Math::strict).rung() == Rung::reference);
+        CHECK(runtime.fetch(small_problem(3), -1, Math::strict).rung() == Rung::reference);
+        CHECK(runtime.fetch(small_problem(3)).rung() == Rung::other_batch);
+    }
+    fixture.store(stored_trial(small_problem()));
+    const Runtime runtime = fixture.open();
+    for (int round = 0; round < 2; ++round) {
+        CHECK_THAT(runtime.fetch(small_problem()).description(), contains("tile=8"));
+        const Kernel strict = runtime.fetch(small_problem(), -1, Math::strict);
+        CHECK(strict.rung() == Rung::exact);
+        CHECK_THAT(strict.description(), contains("tile=4"));
+        check_values(strict);
+        CHECK(runtime.fetch(small_problem(), 9e-7, Math::strict).rung() == Rung::reference);
+    }
+    CHECK_THAT(runtime.fetch(small_problem(3), -1, Math::strict).description(), contains("tile=4"));
+}
+
 TEST_CASE("another batch is served by the same recipe") {
     const Fixture fixture;
     fixture.store(stored_trial(small_problem(2)));

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstring>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -24,13 +25,26 @@ namespace tconv::test {
     throw Error(ErrorKind::not_found, "no family " + name);
 }
 
+/// Where kernels are built and run.
+struct Machine {
+    Device& device;
+    std::function<std::unique_ptr<Module>(const std::string& source, const std::vector<std::string>& kernels)> build;
+};
+
+[[nodiscard]] inline Machine emulator_machine() {
+    return {*emulated().device, [](const std::string& source, const std::vector<std::string>& kernels) {
+                return emulated().build(source, kernels);
+            }};
+}
+
 /// A random valid config that `accept` takes.
 [[nodiscard]] inline std::optional<Config> draw_config(const SearchSpace& space, Draw& draw, const Problem& p,
-                                                       const std::function<bool(const Config&)>& accept) {
+                                                       const std::function<bool(const Config&)>& accept,
+                                                       const DeviceInfo& info = emulated().device->info()) {
     const auto below = [&](std::uint64_t n) {
         return static_cast<std::uint64_t>(draw.between(0, static_cast<std::int64_t>(n) - 1));
     };
-    return space.draw(p, emulated().device->info(), below, accept);
+    return space.draw(p, info, below, accept);
 }
 
 /// Values as the elements of a type.
@@ -64,15 +78,15 @@ namespace tconv::test {
     return values;
 }
 
-/// Runs a config in the emulator on integers of at most `largest`, whose sums are exact in fp32 whatever the arithmetic
-/// and the order: every output must be the scatter's, rounded once.
+/// Runs a config on integers of at most `largest`, whose sums are exact in fp32 whatever the arithmetic and the order:
+/// every output must be the scatter's, rounded once.
 inline void check_exact(const SearchSpace& space, Draw& draw, const Problem& p, const Config& config,
-                        std::int64_t largest = 8) {
+                        std::int64_t largest = 8, const Machine& machine = emulator_machine()) {
     INFO(key(p) << " | " << to_string(config));
-    Device& device = *emulated().device;
+    Device& device = machine.device;
     const LaunchPlan plan = space.plan(p, device.info(), config);
     check_plan(plan, p, device.info());
-    const auto module = emulated().build(specialise(plan, p, config), kernel_names(plan));
+    const auto module = machine.build(specialise(plan, p, config), kernel_names(plan));
 
     const auto input = draw_integers(draw, input_elements(p), largest);
     const auto weight = draw_integers(draw, weight_elements(p), largest);
@@ -85,8 +99,10 @@ inline void check_exact(const SearchSpace& space, Draw& draw, const Problem& p, 
         device, std::vector<std::uint8_t>(expected.size() * static_cast<std::size_t>(size_in_bytes(p.dtype)), 0xff));
     const OnDevice workspace(device,
                              std::vector<std::uint8_t>(static_cast<std::size_t>(workspace_for(plan, p.batch)), 0xff));
-    launch_plan(device, *module, plan, p.batch,
-                {in.address(), w.address(), p.bias ? b.address() : 0, out.address(), workspace.address()});
+    const OnDevice packed(device, std::vector<std::uint8_t>(static_cast<std::size_t>(plan.packed_weight_bytes), 0xff));
+    launch_plan(
+        device, *module, plan, p.batch,
+        {in.address(), w.address(), p.bias ? b.address() : 0, out.address(), workspace.address(), packed.address()});
     device.synchronize();
     const auto found = out.read();
     for (std::size_t i = 0; i < expected.size(); ++i) {

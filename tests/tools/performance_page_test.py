@@ -24,7 +24,7 @@ def result(layer, group, limit, tconv, peer, mode="fp32", layout="nchw", **more)
 def sample():
     """Four layers of one run with figures that are easy to work out by hand."""
     return {
-        "format": 1, "tconv": "0.1.0", "started": "2026-11-29T20:40:00Z", "command": "tconv bench --layers x.yaml",
+        "format": 2, "tconv": "0.1.0", "started": "2026-11-29T20:40:00Z", "command": "tconv bench --layers x.yaml",
         "emulated": False,
         "device": {"key": "NVIDIA H200, cc 9.0, 132 multiprocessors", "name": "NVIDIA H200", "driver": "13.0",
                    "driver_package": "580.159.04"},
@@ -156,6 +156,15 @@ class PerformancePage(unittest.TestCase):
         self.assertFalse(self.chart_path.exists())
         self.make({"format": 1, "results": []})
 
+    def test_the_fp32_of_the_first_format_is_strict(self):
+        old = sample()
+        old["format"] = 1
+        page = self.make(old)
+        self.assertIn("### strict, nchw", page)
+        self.assertNotIn("### fp32, nchw", page)
+        both = self.make(old, sample())
+        self.assertLess(both.index("### strict, nchw"), both.index("### fp32, nchw"))
+
     def test_bad_input_is_one_line_and_leaves_the_page_alone(self):
         self.page_path.write_text("old", encoding="utf-8")
         other_device, emulated = copy.deepcopy(sample()), sample()
@@ -167,7 +176,7 @@ class PerformancePage(unittest.TestCase):
         no_object["results"][0]["tconv"] = 3
         for runs, words in (((other_device, sample()), "device key"), ((sample(), emulated), "emulated"),
                             ((unknown_mode,), "mode (int8)"), ((no_layer,), "result 0"), (("{",), "is no JSON"),
-                            (({"format": 2, "results": []},), "format (2)"), (("[]",), "one JSON object"),
+                            (({"format": 3, "results": []},), "format (3)"), (("[]",), "one JSON object"),
                             ((no_object,), "tconv must be an object or null")):
             with self.subTest(words):
                 done = self.call(*runs)

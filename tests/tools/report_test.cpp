@@ -164,6 +164,38 @@ TEST_CASE("the table keeps to the terminal's width where words allow it") {
     }
 }
 
+TEST_CASE("a front of several trials is told in the table and in JSON, one of the winner alone not in the table") {
+    TuneResult r = result(4);
+    r.front = {*r.winner};
+    ReportContext context;
+    context.width = 100;
+    CHECK(!holds(report(r, context), "front"));
+    Trial accurate = *r.winner;
+    accurate.outcome.timing.median = 77;
+    accurate.outcome.error.relative = 1.5e-9;
+    accurate.config["unroll"] = 3;
+    Trial other = accurate;
+    other.template_name = "matrix";
+    other.strict = false;
+    other.outcome.error.relative = 1.2e-9;
+    r.front = {*r.winner, accurate, other};
+    const std::string text = report(r, context);
+    CHECK(holds(text, "front"));
+    CHECK(holds(text, "strict: the winner\n"));
+    CHECK(holds(text, "77.00 ms, error 1.5e-09, strict: the winner but for unroll=3"));
+    CHECK(holds(text, "error 1.2e-09: matrix "));
+    r.front.assign(12, accurate);
+    CHECK(holds(report(r, context), "and 4 more, in --json"));
+    const auto json = nlohmann::json::parse(dump_json(result_json(r)));
+    REQUIRE(json["front"].size() == 12);
+    CHECK(json["front"][0]["milliseconds"] == 77);
+    CHECK(json["front"][0]["error"] == 1.5e-9);
+    CHECK(json["front"][0]["strict"] == true);
+    CHECK(json["front"][0]["family"] == "direct");
+    CHECK(json["front"][0]["config"]["unroll"] == 3);
+    CHECK(json["strict"] == false);
+}
+
 TEST_CASE("a runner-up is told by what differs") {
     std::mt19937 random(1);
     Trial a = trial(random, Problem{});

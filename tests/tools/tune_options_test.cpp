@@ -26,12 +26,15 @@ TuneOptions suite(const char* only) {
 TEST_CASE("the flags of a search reach the request") {
     TuneOptions options = small_problem();
     options.tolerance = std::string("1e-3");
+    CHECK(!make_requests(options)[0].strict);
+    options.strict = true;
     options.trials = std::string("17");
     options.time_limit = std::string("2m");
     options.seed = std::string("9");
     const std::vector<TuneRequest> requests = make_requests(options);
     REQUIRE(requests.size() == 1);
     CHECK(requests[0].tolerance == Approx(1e-3));
+    CHECK(requests[0].strict);
     CHECK(requests[0].trials == 17);
     CHECK(requests[0].time_limit_seconds == Approx(120));
     CHECK(requests[0].seed == 9);

@@ -61,6 +61,21 @@ TEST_CASE("a rate that was not measured bounds nothing") {
     CHECK(limit_milliseconds(one_tap(), {}, Arithmetic::fp32) == 0);
 }
 
+TEST_CASE("split bf16 is three bf16 products, else three TF32 products, else plain fp32") {
+    CHECK(arithmetic_rate({1, 2, 3, 60, 90}, Arithmetic::split_bf16) == 30);
+    CHECK(arithmetic_rate({1, 2, 3, 60, 0}, Arithmetic::split_bf16) == 20);
+    CHECK(arithmetic_rate({1, 2, 3, 0, 0}, Arithmetic::split_bf16) == 2);
+    CHECK(to_string(Arithmetic::split_bf16) == "split bf16");
+}
+
+TEST_CASE("the fastest arithmetic follows from type, tolerance and strictness") {
+    CHECK(fastest_arithmetic(DataType::f32, 1e-4, false) == Arithmetic::split_bf16);
+    CHECK(fastest_arithmetic(DataType::f32, 1e-2, false) == Arithmetic::tf32);
+    CHECK(fastest_arithmetic(DataType::f32, 1e-2, true) == Arithmetic::fp32);
+    CHECK(fastest_arithmetic(DataType::bf16, 1.6e-2, false) == Arithmetic::bf16);
+    CHECK(fastest_arithmetic(DataType::f16, 2e-3, true) == Arithmetic::fp32);
+}
+
 TEST_CASE("arithmetics have names and rates of their own") {
     const Ceilings ceilings{1, 2, 3, 4, 5};
     CHECK(to_string(Arithmetic::fp32) == "fp32");

@@ -78,7 +78,7 @@ TEST_CASE("keys are checked with their lines") {
     CHECK(after(2, "tepmlate: x.cu") ==
           "a.yaml:3: unknown key tepmlate in the search space; known are family, template, description, parameters, "
           "applies, derived, constraints, launch, launches, workspace_bytes, workspace_bytes_per_batch, "
-          "packed_weight_bytes, defaults");
+          "packed_weight_bytes, defaults, error, strict, cost");
     CHECK(after(20, "template: other.cu") == "a.yaml:21: duplicate key template in the search space");
     CHECK(after(7, "  tile: {values: [1]}") == "a.yaml:8: duplicate key tile in parameters");
     CHECK(after(17, "  kernel: tconv_other") == "a.yaml:18: duplicate key kernel in launch");
@@ -157,6 +157,8 @@ TEST_CASE("launches are checked with their lines") {
     CHECK(after(17, "  batch_tile: \"entries\"") == "a.yaml:18: unknown name entries in \"entries\"");
     CHECK(replaced(17, "  batch_axis: none\n  batch_tile: \"1\"") ==
           "a.yaml:18: batch_tile needs a batch_axis, but that is none");
+    CHECK(after(17, "  when: \"tile\"") == "a.yaml:18: the rule \"tile\" is 8, which is neither 0 nor 1");
+    CHECK(after(17, "  when: \"entries\"") == "a.yaml:18: unknown name entries in \"entries\"");
     CHECK(after(17, "  weights_only: maybe") == "a.yaml:18: weights_only must be true or false, not maybe");
     CHECK(after(17, "  weights_only: true") == "a.yaml:18: a weights_only launch needs batch_axis none");
     CHECK(replaced(17, "  batch_axis: none\n  weights_only: 1") ==

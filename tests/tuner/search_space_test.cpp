@@ -289,7 +289,15 @@ launches:
     alignment: "4"
     weights_only: true
     arguments: [weight, packed_weight, {values: ["tile_w", "-1"]}]
+  - kernel: tconv_unused
+    when: "tile_w > 64"
+    grid: ["tile_w - 64", "1", "1"]
+    batch_axis: none
+    block: ["32", "1", "1"]
+    alignment: "256"
+    arguments: [input]
   - kernel: tconv_direct
+    when: "tile_w <= 64"
     grid: ["tiles_w", "problem.out_channels / 4", "problem.output_h"]
     batch_axis: y
     batch_tile: "block / 16"

@@ -119,6 +119,7 @@ TEST_CASE("a tolerance that no candidate holds gives no winner, and a looser one
 TEST_CASE("problems that cannot be tuned are refused with the reason") {
     TuneRequest request = small_request(1);
     request.problem.dtype = DataType::f16;
+    request.strict = true;
     CHECK_THROWS_WITH(run(request, nullptr), contains("direct needs dtype f32"));
     request = small_request(1);
     request.problem.batch = 0;

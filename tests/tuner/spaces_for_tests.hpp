@@ -44,6 +44,22 @@ inline SearchSpace make_space(const std::string& parameters, const std::string& 
     return SearchSpace::parse(space_text(parameters, derived, constraints, defaults), "test.yaml");
 }
 
+/// A space whose parameter `math` is an arithmetic: 0 plain fp32, 1 TF32, 2 and 3 products of split numbers. More tiles
+/// compile longer. Any template of the tree does: nothing is built of it.
+inline SearchSpace accuracy_space(const std::string& family = "test", const std::string& defaults = "",
+                                  const std::string& math = "[0, 1, 2, 3]") {
+    std::string text = space_text("  tile: {values: [1, 2, 4, 8, 16, 32]}\n  math: {values: " + math +
+                                      "}\n  block: {values: [32, 64, 128, 256]}\n  depth: {values: [1, 2, 3, 4]}\n",
+                                  "  plain: \"math == 0\"\n", "  - \"tile * depth <= 64\"\n", defaults);
+    text.replace(text.find("test\n"), 4, family);
+    text.replace(text.find("test.cu"), 7, "direct.cu");
+    text +=
+        "error: \"plain ? 0 : math == 1 ? 1e-3 : math == 2 ? 2e-6 : 2.5e-5\"\n"
+        "strict: {rule: \"plain\", because: \"this is tensor core arithmetic\"}\n"
+        "cost: \"tile * (plain ? 0.1 : 1)\"\n";
+    return SearchSpace::parse(text, "accuracy.yaml");
+}
+
 inline DeviceInfo test_device() {
     DeviceInfo device;
     device.kind = DeviceKind::cuda;

@@ -37,6 +37,56 @@ TEST_CASE("a trial that was too slow is no failure, never a winner, and tells th
     CHECK(log.search_time(log.trials()[2]) == std::nullopt);
 }
 
+TEST_CASE("in a strict session only strict trials are right") {
+    TrialLog log(nullptr, DeviceInfo{}, Problem{}, 1e-2, "c 1", true);
+    Trial fast = trial(1, OutcomeKind::valid, 1.0, 1e-3);
+    fast.strict = false;
+    log.record(fast, {});
+    log.record(trial(2, OutcomeKind::valid, 2.0, 1e-6), {});
+    CHECK(log.ranking().size() == 1);
+    CHECK(log.best_milliseconds() == 2.0);
+    CHECK(log.search_time(log.trials()[0]) == std::nullopt);
+}
+
+TEST_CASE("a trial would win where no right one is as fast and as accurate, of strict ones where it is strict") {
+    TrialLog log(nullptr, DeviceInfo{}, Problem{}, 1e-2, "c 1");
+    Trial loose = trial(1, OutcomeKind::valid, 1.0, 1e-6);
+    loose.strict = false;
+    log.record(loose, {});
+    log.record(trial(2, OutcomeKind::valid, 5.0, 1e-5), {});
+    CHECK(log.would_win(trial(3, OutcomeKind::valid, 0.5, 1e-3)));
+    CHECK(log.would_win(trial(3, OutcomeKind::valid, 2.0, 1e-7)));
+    CHECK(log.would_win(trial(3, OutcomeKind::valid, 2.0, 1e-4)));  // the fastest strict one
+    CHECK_FALSE(log.would_win(trial(3, OutcomeKind::valid, 6.0, 1e-4)));
+    CHECK_FALSE(log.would_win(trial(3, OutcomeKind::valid, 0.5, 1e-1)));
+    CHECK_FALSE(log.would_win(trial(3, OutcomeKind::crashed, 0.5, 1e-3)));
+    loose = trial(3, OutcomeKind::valid, 2.0, 1e-4);
+    loose.strict = false;
+    CHECK_FALSE(log.would_win(loose));
+}
+
+TEST_CASE("of the stored trials, those that the session would not try are left out, but for right ones") {
+    const test::ScratchFolder folder;
+    Database database(folder / "tconv.db", OpenMode::read_write);
+    {
+        TrialLog log(&database, DeviceInfo{}, Problem{}, 1e-2, "c 1");
+        log.record(trial(1, OutcomeKind::valid, 1.0, 1e-3), {});
+        log.record(trial(2, OutcomeKind::valid, 1.0, 1e-5), {});
+        log.record(trial(3, OutcomeKind::valid, 1.0, 1e-6), {});
+        log.record(trial(4, OutcomeKind::crashed, 1.0, 1e-6), {});
+        log.record(trial(5, OutcomeKind::crashed, 1.0, 1e-6), {});
+        Trial wrong = trial(6, OutcomeKind::wrong_result, 1.0, 1e-3);
+        log.record(wrong, {});
+    }
+    TrialLog log(&database, DeviceInfo{}, Problem{}, 1e-4, "");
+    log.recall("direct", k_hash, [](const Config& config) { return config.at("tile") % 2 == 1; });
+    std::vector<std::int64_t> tiles;
+    for (const Trial& t : log.trials())
+        tiles.push_back(t.config.at("tile"));
+    CHECK(tiles == std::vector<std::int64_t>{1, 2, 3, 5});
+    CHECK(log.ranking().size() == 2);
+}
+
 TEST_CASE("what was too slow beside a looser tolerance's best is looked at again under a stricter one") {
     const test::ScratchFolder folder;
     Database database(folder / "tconv.db", OpenMode::read_write);

@@ -23,10 +23,13 @@ class RandomThenClimb : public Strategy {
 public:
     /// `space` outlives the object.
     RandomThenClimb(const SearchSpace& space, const Problem& problem, const DeviceInfo& device,
-                    const SearchSettings& settings);
+                    const SearchSettings& settings, const Demand& demand = {});
 
     /// Whether there is no valid config at all.
     [[nodiscard]] bool empty() const { return empty_; }
+
+    /// Whether a default is still to be proposed.
+    [[nodiscard]] bool has_default();
 
     [[nodiscard]] std::optional<Config> propose() override;
     void report(const Config& config, std::optional<double> milliseconds) override;

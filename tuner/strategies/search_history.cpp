@@ -17,21 +17,28 @@ std::optional<std::int64_t> value_at(const Parameter& parameter, std::int64_t va
 }  // namespace
 
 SearchHistory::SearchHistory(const SearchSpace& space, const Problem& problem, const DeviceInfo& device,
-                             std::uint64_t seed)
-    : space_(space), problem_(problem), device_(device), random_(seed) {}
+                             std::uint64_t seed, const Demand& demand)
+    : space_(space), problem_(problem), device_(device), demand_(demand), random_(seed) {}
 
 bool SearchHistory::is_valid(const Config& config) const {
-    return space_.violation(problem_, device_, config).empty();
+    return space_.violation(problem_, device_, config, demand_).empty();
 }
 
 std::optional<Config> SearchHistory::draw() {
-    return space_.draw(
-        problem_, device_, [&](std::uint64_t count) { return draw_below(random_, count); },
-        [&](const Config& config) { return !is_proposed(config); });
+    const auto draw_any = [&] {
+        return space_.draw(
+            problem_, device_, [&](std::uint64_t count) { return draw_below(random_, count); },
+            [&](const Config& config) { return !is_proposed(config); }, demand_);
+    };
+    if (!space_.guesses_times()) return draw_any();
+    return promising_.next(
+        random_, {draw_any, [&](const Config& config) { return space_.expectation(problem_, device_, config).time; },
+                  [&](const Config& config) { return is_proposed(config); },
+                  [&](const Config& config) { return random_neighbour(config); }});
 }
 
 void SearchHistory::report(const Config& config, std::optional<double> milliseconds) {
-    if (!is_proposed(config) && !is_valid(config)) return;
+    if (!is_proposed(config) && !space_.violation(problem_, device_, config).empty()) return;
     std::optional<double>& time = times_[config];
     const bool ran = milliseconds.has_value() && std::isfinite(*milliseconds);
     if (ran && time.value_or(k_failed) == k_failed) timed_.push_back(config);
@@ -41,6 +48,15 @@ void SearchHistory::report(const Config& config, std::optional<double> milliseco
 std::optional<double> SearchHistory::time_of(const Config& config) const {
     const auto found = times_.find(config);
     return found == times_.end() ? std::nullopt : found->second;
+}
+
+std::optional<Config> SearchHistory::random_neighbour(const Config& config) {
+    const std::vector<Parameter>& parameters = space_.parameters();
+    const Parameter& parameter = parameters[draw_below(random_, parameters.size())];
+    Config there = config;
+    there[parameter.name] = parameter.values[draw_below(random_, parameter.values.size())];
+    if (there == config || !is_valid(there)) return std::nullopt;
+    return there;
 }
 
 std::vector<Config> SearchHistory::neighbours(const Config& config) const {

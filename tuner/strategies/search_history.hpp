@@ -9,6 +9,7 @@
 #include "core/device_info.hpp"
 #include "core/problem.hpp"
 #include "tuner/search_space.hpp"
+#include "tuner/strategies/promising_draws.hpp"
 #include "tuner/strategies/random.hpp"
 
 namespace tconv {
@@ -21,19 +22,22 @@ public:
     static constexpr double k_failed = std::numeric_limits<double>::infinity();
 
     /// `space` outlives the object.
-    SearchHistory(const SearchSpace& space, const Problem& problem, const DeviceInfo& device, std::uint64_t seed);
+    SearchHistory(const SearchSpace& space, const Problem& problem, const DeviceInfo& device, std::uint64_t seed,
+                  const Demand& demand = {});
 
     [[nodiscard]] Random& random() { return random_; }
 
+    /// Whether it keeps the family's rules and meets the demand.
     [[nodiscard]] bool is_valid(const Config& config) const;
     [[nodiscard]] bool is_proposed(const Config& config) const { return times_.contains(config); }
     void mark_proposed(const Config& config) { times_.try_emplace(config); }
     /// How many configs were proposed or reported.
     [[nodiscard]] std::size_t size() const { return times_.size(); }
-    /// A random config that was not proposed yet; nothing when there is none.
+    /// A random config that was not proposed yet, a promising one where the space guesses times; nothing when there is
+    /// none.
     [[nodiscard]] std::optional<Config> draw();
 
-    /// Ignores what is not in the space.
+    /// Ignores what is not in the space; what is there and does not meet the demand is kept.
     void report(const Config& config, std::optional<double> milliseconds);
     /// Milliseconds, k_failed, or nothing while there is no report.
     [[nodiscard]] std::optional<double> time_of(const Config& config) const;
@@ -47,10 +51,14 @@ public:
     [[nodiscard]] std::vector<Config> pair_neighbours(const Config& config) const;
 
 private:
+    [[nodiscard]] std::optional<Config> random_neighbour(const Config& config);
+
     const SearchSpace& space_;
     Problem problem_;
     DeviceInfo device_;
+    Demand demand_;
     Random random_;
+    PromisingDraws promising_;
     std::map<Config, std::optional<double>> times_;  // of every config proposed or reported
     std::vector<Config> timed_;
 };

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "device/emulator/emulator_abi.hpp"
+
+namespace tconv::emulator {
+
+/// The matrix products that one CUDA thread has started. Operands are read when they are waited for and no sooner, so
+/// that a kernel which gives an operand's memory away too early multiplies something else.
+class PendingProducts {
+public:
+    void start(tconv_emulator::Product product, float* sums, std::uint64_t a, std::uint64_t b, int add) {
+        products_.push_back({product, sums, a, b, add});
+    }
+    void commit() { group_ends_.push_back(products_.size()); }
+    /// Computes all groups but the most recent `groups`.
+    void wait(int groups);
+    void clear();
+
+private:
+    struct One {
+        tconv_emulator::Product product;
+        float* sums;
+        std::uint64_t a;
+        std::uint64_t b;
+        int add;
+    };
+    std::vector<One> products_;            // of every pending group, oldest first, then those not committed
+    std::vector<std::size_t> group_ends_;  // numbers of products up to the end of each pending group
+};
+
+}  // namespace tconv::emulator

@@ -1,0 +1,140 @@
+// The launches that bring operands into the order of the hopper family's product.
+#pragma once
+
+#include "hopper_shape.cuh"
+#include "tma.cuh"
+
+namespace tconv::hopper {
+
+constexpr int k_pack_threads = 256;
+/// Columns of the weights, or positions of the input, that a block packs.
+constexpr int k_pack_columns = 64;
+/// A 16-byte piece of an operand row.
+constexpr int piece_values = 16 / static_cast<int>(sizeof(Operand));
+
+/// The piece that begins at byte `column` of an operand row; value(i) is channel i of the row's block.
+template <class Value>
+__device__ __forceinline__ Floats<4> make_piece(int column, const Value& value) {
+    Floats<4> piece;
+    constexpr int half_row = k_operand_row / 2;
+    const bool low_parts = split && column >= half_row;
+    const int first = (low_parts ? column - half_row : column) / static_cast<int>(sizeof(Operand));
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+        u32 word;
+        if constexpr (sizeof(Operand) == 4) {
+            word = round_to_tf32(to_float(value(first + i)));
+        } else if constexpr (!split) {
+            word = value(first + 2 * i).bits | static_cast<u32>(value(first + 2 * i + 1).bits) << 16;
+        } else {
+            const float even = value(first + 2 * i);
+            const float odd = value(first + 2 * i + 1);
+            word = pack_bf16(even, odd);
+            if (low_parts) {
+                const float even_high = __uint_as_float(word << 16);
+                const float odd_high = __uint_as_float(word & 0xffff0000u);
+                word = pack_bf16(even - even_high, odd - odd_high);
+            }
+        }
+        piece.v[i] = __uint_as_float(word);
+    }
+    return piece;
+}
+
+/// Elements of one block of channels, with room so that neither the rows nor the columns of a warp meet in one bank.
+struct PackTile {
+    Element values[block_channels][k_pack_columns + 4 / static_cast<int>(sizeof(Element))];
+};
+
+static_assert(sizeof(PackTile) <= 8448, "the launches ask for so much shared memory");
+
+/// Weights are a matrix of input channels times (output channel, tap): transposed, a column is a row of the operand of
+/// its phase. Grid: columns, blocks of channels, groups.
+__device__ __forceinline__ void pack_weights(const Element* weight, unsigned char* packed) {
+    PackTile& tile = *dynamic_shared<PackTile>();
+    const int channel_block = blockIdx.y;
+    const int group = blockIdx.z;
+    constexpr i64 width = out_group * kernel_volume;
+    const i64 first_column = static_cast<i64>(blockIdx.x) * k_pack_columns;
+    const Element* source = weight + (static_cast<i64>(group) * in_group + channel_block * block_channels) * width;
+#pragma unroll 8
+    for (int i = threadIdx.x; i < block_channels * k_pack_columns; i += k_pack_threads) {
+        const int row = i / k_pack_columns;
+        const i64 column = first_column + i % k_pack_columns;
+        const bool inside = column < width && channel_block * block_channels + row < in_group;
+        tile.values[row][i % k_pack_columns] = inside ? load_readonly(source + row * width + column) : Element{};
+    }
+    __syncthreads();
+    constexpr int pieces = k_operand_row / 16;
+    for (int i = threadIdx.x; i < k_pack_columns * pieces; i += k_pack_threads) {
+        const int column = i / pieces;
+        if (first_column + column >= width) break;
+        const int channel = static_cast<int>((first_column + column) / kernel_volume);
+        int tap = static_cast<int>((first_column + column) % kernel_volume);
+        const int k_w = split_off(tap, AxisW::kernel);
+        const int k_h = split_off(tap, AxisH::kernel);
+        const int k_d = tap;
+        const int phase_w = static_cast<int>(static_cast<i64>(k_w) * AxisW::dilation % AxisW::stride);
+        const int phase_h = static_cast<int>(static_cast<i64>(k_h) * AxisH::dilation % AxisH::stride);
+        const int phase_d = static_cast<int>(static_cast<i64>(k_d) * AxisD::dilation % AxisD::stride);
+        const Taps taps_d = AxisD::taps(phase_d);
+        const Taps taps_h = AxisH::taps(phase_h);
+        const Taps taps_w = AxisW::taps(phase_w);
+        const int j_d = (k_d - taps_d.first) / static_cast<int>(AxisD::Phases::kernel_step);
+        const int j_h = (k_h - taps_h.first) / static_cast<int>(AxisH::Phases::kernel_step);
+        const int j_w = (k_w - taps_w.first) / static_cast<int>(AxisW::Phases::kernel_step);
+        const int step = ((channel_block * taps_d.count + j_d) * taps_h.count + j_h) * taps_w.count + j_w;
+        const int number =
+            column_of({channel, AxisD::joined ? phase_d : 0, AxisH::joined ? phase_h : 0, AxisW::joined ? phase_w : 0});
+        const int class_d = AxisD::joined ? 0 : phase_d;
+        const int class_h = AxisH::joined ? 0 : phase_h;
+        const int class_w = AxisW::joined ? 0 : phase_w;
+        const int phase_class = (class_d * AxisH::classes + class_h) * AxisW::classes + class_w;
+        const int byte = i % pieces * 16;
+        unsigned char* target = packed + packed_weights(phase_class, group, number / tile_n) +
+                                static_cast<i64>(step) * weight_stage +
+                                swizzled<k_operand_row>(number % tile_n * k_operand_row + byte);
+        store<4>(reinterpret_cast<float*>(target), make_piece(byte, [&](int row) { return tile.values[row][column]; }));
+    }
+}
+
+constexpr i64 input_volume = problem::input_d * problem::input_h * problem::input_w;
+/// Bytes of one position of the packed input.
+constexpr i64 packed_position = static_cast<i64>(problem::groups) * channel_blocks * k_operand_row;
+
+/// The input as operand rows: [batch][position][group][block of channels], 128 bytes each, zeros past the group's last
+/// channel. Grid: positions and batch, blocks of channels of all groups.
+__device__ __forceinline__ void pack_input(const Element* input, unsigned char* packed) {
+    PackTile& tile = *dynamic_shared<PackTile>();
+    const int group = blockIdx.y / channel_blocks;
+    const int first_channel = blockIdx.y % channel_blocks * block_channels;
+    constexpr u32 entry_blocks = static_cast<u32>((input_volume + k_pack_columns - 1) / k_pack_columns);
+    const i64 batch = blockIdx.x / entry_blocks;
+    const i64 first_position = static_cast<i64>(blockIdx.x % entry_blocks) * k_pack_columns;
+    const i64 entry = batch * problem::in_channels * input_volume;
+    constexpr i64 row_step = channels_last ? 1 : input_volume;
+    constexpr i64 column_step = channels_last ? problem::in_channels : 1;
+    const Element* source =
+        input + entry + (group * in_group + first_channel) * row_step + first_position * column_step;
+#pragma unroll 8
+    for (int i = threadIdx.x; i < block_channels * k_pack_columns; i += k_pack_threads) {
+        const int row = channels_last ? i % block_channels : i / k_pack_columns;
+        const int column = channels_last ? i / block_channels : i % k_pack_columns;
+        const bool inside = first_position + column < input_volume && first_channel + row < in_group;
+        tile.values[row][column] = inside ? load_readonly(source + row * row_step + column * column_step) : Element{};
+    }
+    __syncthreads();
+    constexpr int pieces = k_operand_row / 16;
+    unsigned char* target = packed + (batch * input_volume + first_position) * packed_position +
+                            static_cast<i64>(blockIdx.y) * k_operand_row;
+#pragma unroll
+    for (int i = threadIdx.x; i < k_pack_columns * pieces; i += k_pack_threads) {
+        const int column = i / pieces;
+        if (first_position + column >= input_volume) break;
+        const int byte = i % pieces * 16;
+        store<4>(reinterpret_cast<float*>(target + column * packed_position + byte),
+                 make_piece(byte, [&](int row) { return tile.values[row][column]; }));
+    }
+}
+
+}  // namespace tconv::hopper

@@ -1,0 +1,287 @@
+// What the hopper family's kernels know of problem and config: axes and their phases, the product's shape, where packed
+// operands lie, and which tile of the output is which.
+//
+// The product: M = positions (batch entries included), N = output channels of one group and the phases that are joined,
+// K = input channels and taps. Output o and position q of an axis are tied by o + padding = q * stride + phase.
+#pragma once
+
+#include "phases.cuh"
+#include "wgmma.cuh"
+
+namespace tconv::hopper {
+
+template <int Bytes, bool Bfloat>
+struct ElementOf {
+    using type = float;
+};
+template <>
+struct ElementOf<2, false> {
+    using type = f16;
+};
+template <>
+struct ElementOf<2, true> {
+    using type = bf16;
+};
+/// Of the problem's tensors.
+using Element = ElementOf<problem::element_bytes, problem::bfloat>::type;
+
+template <int Math>
+struct OperandOf {
+    using type = bf16;
+};
+template <>
+struct OperandOf<0> {
+    using type = Element;
+};
+template <>
+struct OperandOf<1> {
+    using type = tf32;
+};
+/// What is multiplied: 16-bit elements as they are (math 0), fp32 rounded to TF32 (1), fp32 as the sum of two bf16 (3).
+using Operand = OperandOf<config::math>::type;
+constexpr bool split = config::math == 3;
+
+constexpr bool channels_last = problem::channels_last;
+constexpr bool packed_input = config::pack_input != 0;
+
+constexpr int consumers = config::consumers;  // warpgroups that multiply
+constexpr int rows = config::rows;            // products of 64 rows a warpgroup
+constexpr int tile_m = k_warpgroup / 2 * rows * consumers;
+constexpr int tile_n = config::tile_n;
+constexpr int threads = k_warpgroup * (consumers + 1);
+
+/// Channels of one operand row: 64 of 16 bits, 32 of TF32; of split ones 32 high parts, then their low parts.
+constexpr int block_channels = sizeof(Operand) == 4 || split ? 32 : 64;
+constexpr int in_group = static_cast<int>(problem::in_channels / problem::groups);
+constexpr int out_group = static_cast<int>(problem::out_channels / problem::groups);
+constexpr int channel_blocks = (in_group + block_channels - 1) / block_channels;
+/// Where there are too few tiles, blocks share the channels of one, and a launch of its own adds their sums up.
+constexpr int splits = config::splits;
+constexpr i64 kernel_volume = problem::kernel_d * problem::kernel_h * problem::kernel_w;
+
+/// An axis. Joined, its phases are columns of one product, which needs the same offsets in each; otherwise each phase
+/// has tiles of its own.
+template <i64 Kernel, i64 Stride, i64 Padding, i64 Dilation, i64 Divisor, i64 Inverse, i64 Output, int Box, bool Join>
+struct Axis {
+    using Phases = AxisPhases<Kernel, Stride, Dilation, Divisor, Inverse>;
+    static constexpr bool joined = Join && Stride > 1 && Dilation == 1 && Kernel % Stride == 0;
+    static constexpr int stride = static_cast<int>(Stride);
+    static constexpr int padding = static_cast<int>(Padding);
+    static constexpr int dilation = static_cast<int>(Dilation);
+    static constexpr int kernel = static_cast<int>(Kernel);
+    static constexpr int output = static_cast<int>(Output);
+    static constexpr int box = Box;
+    static constexpr int slots = joined ? stride : 1;    // phases of a tile
+    static constexpr int classes = joined ? 1 : stride;  // phases with tiles of their own
+    static constexpr int max_taps = static_cast<int>(Phases::max_taps);
+    static constexpr int offset_step = static_cast<int>(Phases::offset_step);
+    /// Positions that the taps of a phase reach besides the first one's.
+    static constexpr int halo = (max_taps - 1) * offset_step;
+
+    /// First position that has an output of phase `phase`, or of any phase where they are joined.
+    __device__ static constexpr int first(int phase) {
+        if (joined) return padding / stride;
+        return padding <= phase ? 0 : (padding - phase + stride - 1) / stride;
+    }
+    /// Boxes that cover the positions of `phase`; a constant, where it is the same for all, spares divisions.
+    __device__ static constexpr int pieces(int phase) { return same_pieces() ? pieces_of(0) : pieces_of(phase); }
+    __device__ static constexpr bool same_pieces() {
+        for (int phase = 1; phase < classes; ++phase) {
+            if (pieces_of(phase) != pieces_of(0)) return false;
+        }
+        return true;
+    }
+    __device__ static constexpr int pieces_of(int phase) {
+        const int last_phase = joined ? 0 : phase;
+        if (output - 1 + padding < last_phase) return 0;
+        const int count = (output - 1 + padding - last_phase) / stride - first(phase) + 1;
+        return count <= 0 ? 0 : (count + box - 1) / box;
+    }
+    __device__ static constexpr Taps taps(int phase) { return Phases::taps(phase); }
+};
+
+#define TCONV_AXIS(axis, join)                                                                              \
+    Axis<problem::kernel_##axis, problem::stride_##axis, problem::padding_##axis, problem::dilation_##axis, \
+         problem::tap_divisor_##axis, problem::tap_inverse_##axis, problem::output_##axis, config::box_##axis, (join)>
+using AxisD = TCONV_AXIS(d, config::join >= 3);
+using AxisH = TCONV_AXIS(h, config::join >= 2);
+using AxisW = TCONV_AXIS(w, config::join >= 1);
+#undef TCONV_AXIS
+
+constexpr int box_n = config::box_n;
+constexpr int box_rows = box_n * AxisD::box * AxisH::box * AxisW::box;
+static_assert(box_rows <= tile_m, "the rows of a tile hold a box of positions");
+
+// Input that several taps read is loaded once, with a halo (reuse): the rows of a product are then eight times eight
+// positions (1), or 64 along the width (2), and each tap begins at another row. Otherwise each step along K loads its
+// own box, and rows are the positions in order.
+constexpr bool reuse = config::reuse != 0;
+constexpr int k_product_rows = 64;
+constexpr int part_w = config::reuse == 2 ? k_product_rows : 8;
+constexpr int part_h = k_product_rows / part_w;
+constexpr int parts_w = AxisW::box / part_w;
+constexpr int parts_h = AxisH::box / part_h;
+static_assert(!reuse || (box_rows == tile_m && AxisW::box % part_w == 0 && AxisH::box % part_h == 0),
+              "a box is whole products");
+constexpr int pitch_w = AxisW::box + (reuse ? AxisW::halo : 0);
+constexpr int pitch_h = AxisH::box + (reuse ? AxisH::halo : 0);
+constexpr int pitch_d = AxisD::box + (reuse ? AxisD::halo : 0);
+constexpr int input_rows = box_n * pitch_d * pitch_h * pitch_w;
+
+/// Bytes from eight rows of a product to the next.
+constexpr int input_eights = k_operand_row * (config::reuse == 1 ? pitch_w : 8);
+constexpr int weight_eights = k_operand_row * 8;
+
+// Shared memory: inputs and weights in rings of their own, with one set of barriers where they go together.
+constexpr int input_stages = config::input_stages;
+constexpr int weight_stages = config::weight_stages;
+constexpr int input_stage = ((reuse ? input_rows : tile_m) * k_operand_row + 1023) / 1024 * 1024;
+constexpr int weight_stage = tile_n * k_operand_row;
+
+constexpr int classes = AxisD::classes * AxisH::classes * AxisW::classes;
+constexpr int slots_dh = AxisD::slots * AxisH::slots;
+constexpr int slots = slots_dh * AxisW::slots;
+constexpr int columns = slots * out_group;
+constexpr int tiles_n = (columns + tile_n - 1) / tile_n;
+/// Steps along K for which packed weights of a tile have room.
+constexpr i64 most_steps = static_cast<i64>(channel_blocks) * AxisD::max_taps * AxisH::max_taps * AxisW::max_taps;
+
+/// A column of the product. Channels last, the channels of a phase lie together; otherwise the phases along w do, so
+/// that either way neighbours in the output are neighbours here.
+struct Column {
+    int channel;
+    int slot_d, slot_h, slot_w;
+};
+__device__ constexpr int column_of(const Column& c) {
+    const int slot_dh = c.slot_d * AxisH::slots + c.slot_h;
+    if (channels_last) return (slot_dh * AxisW::slots + c.slot_w) * out_group + c.channel;
+    return (slot_dh * out_group + c.channel) * AxisW::slots + c.slot_w;
+}
+__device__ constexpr Column column_at(int number) {
+    const int inner = channels_last ? out_group : AxisW::slots;
+    const int middle = channels_last ? AxisW::slots : out_group;
+    const int low = number % inner;
+    const int high = number / inner % middle;
+    const int slot_dh = number / (inner * middle);
+    return {channels_last ? low : high, slot_dh / AxisH::slots, slot_dh % AxisH::slots, channels_last ? high : low};
+}
+
+/// Where the packed weights of a tile's columns begin, in bytes; those of one step lie together as the operand's image.
+__device__ __forceinline__ i64 packed_weights(int phase_class, int group, int tile) {
+    const i64 number = (static_cast<i64>(phase_class) * problem::groups + group) * tiles_n + tile;
+    return number * most_steps * weight_stage;
+}
+
+/// One tile of the output.
+struct Tile {
+    int phase_class;
+    int phase_d, phase_h, phase_w;  // 0 along joined axes
+    int group;
+    int column;         // first of the product, a multiple of tile_n
+    int q_d, q_h, q_w;  // first position of the box
+    int batch;          // first entry of the box
+    Taps taps_d, taps_h, taps_w;
+    int first_block, end_block;  // of input channels
+
+    __device__ int taps() const { return taps_d.count * taps_h.count * taps_w.count; }
+};
+
+/// Takes `count` values off a running number.
+__device__ __forceinline__ int split_off(int& number, int count) {
+    const int digit = number % count;
+    number /= count;
+    return digit;
+}
+
+/// Tile `number` of a call; false past the last. Phases with many taps come first, so that the last wave is of short
+/// ones.
+__device__ __forceinline__ bool find_tile(Tile& tile, int number, int batch) {
+    const int split = split_off(number, splits);
+    tile.first_block = split * channel_blocks / splits;
+    tile.end_block = (split + 1) * channel_blocks / splits;
+    const int batches = (batch + box_n - 1) / box_n;
+    for (int phase_class = 0; phase_class < classes; ++phase_class) {
+        int rest = phase_class;
+        tile.phase_w = split_off(rest, AxisW::classes);
+        tile.phase_h = split_off(rest, AxisH::classes);
+        tile.phase_d = rest;
+        const int pieces_w = AxisW::pieces(tile.phase_w);
+        const int pieces_h = AxisH::pieces(tile.phase_h);
+        const int pieces_d = AxisD::pieces(tile.phase_d);
+        const int boxes = pieces_w * pieces_h * pieces_d * batches;
+        const int count = boxes * tiles_n * static_cast<int>(problem::groups);
+        if (number >= count) {
+            number -= count;
+            continue;
+        }
+        tile.phase_class = phase_class;
+        if constexpr (config::columns_first != 0) tile.column = split_off(number, tiles_n) * tile_n;
+        tile.q_w = AxisW::first(tile.phase_w) + split_off(number, pieces_w) * AxisW::box;
+        tile.q_h = AxisH::first(tile.phase_h) + split_off(number, pieces_h) * AxisH::box;
+        tile.q_d = AxisD::first(tile.phase_d) + split_off(number, pieces_d) * AxisD::box;
+        if constexpr (config::columns_first != 0 && problem::groups == 1) {
+            tile.batch = number * box_n;
+            tile.group = 0;
+        } else {
+            tile.batch = split_off(number, batches) * box_n;
+            if constexpr (config::columns_first == 0) tile.column = split_off(number, tiles_n) * tile_n;
+            tile.group = number;
+        }
+        tile.taps_d = AxisD::taps(tile.phase_d);
+        tile.taps_h = AxisH::taps(tile.phase_h);
+        tile.taps_w = AxisW::taps(tile.phase_w);
+        return true;
+    }
+    return false;
+}
+
+/// A position of a tile: its batch entry, or -1 outside the box or the batch, and the output that phase 0 of a joined
+/// axis, the tile's phase of another one has there; that may lie outside the output.
+struct Position {
+    int batch;
+    int out_d, out_h, out_w;
+};
+__device__ __forceinline__ Position position_of(const Tile& tile, int row, int batch) {
+    int rest = row;
+    int w = 0;
+    int h = 0;
+    if constexpr (reuse) {
+        w = split_off(rest, part_w);
+        h = split_off(rest, part_h);
+        w += split_off(rest, parts_w) * part_w;
+        h += split_off(rest, parts_h) * part_h;
+    } else {
+        w = split_off(rest, AxisW::box);
+        h = split_off(rest, AxisH::box);
+    }
+    const int d = split_off(rest, AxisD::box);
+    const bool present = rest < box_n && tile.batch + rest < batch;
+    return {present ? tile.batch + rest : -1, (tile.q_d + d) * AxisD::stride + tile.phase_d - AxisD::padding,
+            (tile.q_h + h) * AxisH::stride + tile.phase_h - AxisH::padding,
+            (tile.q_w + w) * AxisW::stride + tile.phase_w - AxisW::padding};
+}
+
+/// The first row of the input's tile that product `part` of the tile takes at no shift.
+__device__ __forceinline__ int first_row(int part) {
+    if constexpr (!reuse) return part * k_product_rows;
+    const int w = split_off(part, parts_w) * part_w;
+    const int h = split_off(part, parts_h) * part_h;
+    const int d = split_off(part, AxisD::box);
+    return ((part * pitch_d + d) * pitch_h + h) * pitch_w + w;
+}
+
+/// Offset of an output element, or -1 where it lies outside.
+__device__ __forceinline__ i64 output_offset(const Position& at, const Column& column, int group) {
+    const int d = at.out_d + column.slot_d;
+    const int h = at.out_h + column.slot_h;
+    const int w = at.out_w + column.slot_w;
+    if (at.batch < 0 || d < 0 || d >= AxisD::output || h < 0 || h >= AxisH::output || w < 0 || w >= AxisW::output) {
+        return -1;
+    }
+    const int channel = group * out_group + column.channel;
+    const i64 line = channels_last ? at.batch : at.batch * problem::out_channels + channel;
+    const i64 element = ((line * AxisD::output + d) * AxisH::output + h) * AxisW::output + w;
+    return channels_last ? element * problem::out_channels + channel : element;
+}
+
+}  // namespace tconv::hopper

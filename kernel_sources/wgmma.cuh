@@ -1,0 +1,225 @@
+// Matrix products of a warpgroup (128 threads in a row) on the tensor cores of compute capability 9.0a, both operands
+// in shared memory, each instruction behind one function with a twin for the emulator.
+//
+// An operand is rows of 128 bytes along K, eight behind each other and eights at a constant distance, swizzled: the
+// 16-byte piece p of a row lies at piece p ^ (address / 128 % 8), as TMA writes it.
+#ifndef TCONV_WGMMA_CUH
+#define TCONV_WGMMA_CUH
+
+#include "warp_mma.cuh"
+
+namespace tconv {
+
+constexpr int k_operand_row = 128;
+/// Bytes along K of one product.
+constexpr int k_operand_step = 32;
+constexpr int k_warpgroup = 128;
+
+#ifdef TCONV_EMULATOR
+
+/// Describes an operand: the first row, a byte offset along K (a multiple of 32), bytes from eight rows to the next.
+__device__ __forceinline__ u64 wgmma_operand(const void* row, int offset, int eights, int line = __builtin_LINE()) {
+    tconv_emulator::check_alignment(row, k_operand_row, "operand of wgmma", line);
+    // Addresses have 48 bits.
+    return (reinterpret_cast<u64>(row) + static_cast<u64>(offset)) | static_cast<u64>(eights / k_operand_row) << 48;
+}
+
+namespace wgmma {
+
+template <class T>
+struct Element {
+    using Bits = u16;
+    static float value(u16 bits) { return to_float(T{bits}); }
+};
+template <>
+struct Element<tf32> {
+    using Bits = u32;
+    static float value(u32 bits) { return __uint_as_float(bits & 0xffffe000u); }
+};
+
+/// Values of one row of an operand for one product.
+template <class T>
+struct Row {
+    static constexpr int depth = k_operand_step / static_cast<int>(sizeof(typename Element<T>::Bits));
+    float values[depth];
+
+    Row(u64 operand, int row) {
+        const u64 start = operand & ((1ull << 48) - 1);
+        const u64 address =
+            start / k_operand_row * k_operand_row + row / 8 * (operand >> 48) * k_operand_row + row % 8 * k_operand_row;
+        const u64 swizzle = address / k_operand_row % 8 * 16;
+        for (int k = 0; k < depth; ++k) {
+            typename Element<T>::Bits bits;
+            const u64 column = start % k_operand_row + k * sizeof bits;
+            __builtin_memcpy(&bits, reinterpret_cast<const void*>(address + (column ^ swizzle)), sizeof bits);
+            values[k] = Element<T>::value(bits);
+        }
+    }
+};
+
+/// One thread's part of a product, run when it is waited for: operands that were overwritten too early show.
+template <class T, int N>
+void multiply(float* d, u64 a, u64 b, int add) {
+    const int thread = static_cast<int>(threadIdx.x) % k_warpgroup;
+    const int first_row = thread / 32 * 16 + thread % 32 / 4;
+    const Row<T> rows[2] = {Row<T>(a, first_row), Row<T>(a, first_row + 8)};
+    for (int i = 0; i < N / 2; ++i) {
+        const Row<T>& left = rows[i / 2 % 2];
+        const Row<T> right(b, i / 4 * 8 + thread % 4 * 2 + i % 2);
+        float sum = add != 0 ? d[i] : 0.0f;
+        for (int k = 0; k < Row<T>::depth; ++k)
+            sum = fmaf(left.values[k], right.values[k], sum);
+        d[i] = sum;
+    }
+}
+
+}  // namespace wgmma
+
+/// Starts D = A * B, plus D where `add` is not 0, of one warpgroup: 64 x K times K x N, K = 32 bytes of T, N a multiple
+/// of 32 up to 256. Thread t holds rows 16 * (t / 32) + t % 32 / 4 (+ 8: the second pair) and columns 2 * (t % 4), + 1
+/// of every eight: four accumulators for each eight columns. D may be used after wgmma_wait.
+template <class T, int N>
+__device__ __forceinline__ void wgmma_start(float (&d)[N / 2], u64 a, u64 b, bool add) {
+    tconv_emulator::host->start_product(tconv_emulator::host->context, &wgmma::multiply<T, N>, d, a, b, add ? 1 : 0);
+}
+
+/// Accumulators that ordinary instructions wrote may be used by the products that follow.
+__device__ __forceinline__ void wgmma_fence() {}
+
+/// Closes the group of the products started so far.
+__device__ __forceinline__ void wgmma_commit() {
+    tconv_emulator::host->commit_products(tconv_emulator::host->context);
+}
+
+/// Waits until at most GROUPS of the most recent groups are pending.
+template <int GROUPS>
+__device__ __forceinline__ void wgmma_wait(int line = __builtin_LINE()) {
+    tconv_emulator::host->wait_products(tconv_emulator::host->context, GROUPS);
+    tconv_emulator::host->meet_warpgroup(tconv_emulator::host->context, tconv_emulator::Meeting::wgmma_wait, line);
+}
+
+/// Shared memory that ordinary stores wrote may be read by products and bulk copies: in each writing thread, before the
+/// barrier that they wait at.
+__device__ __forceinline__ void fence_async_proxy() {}
+
+/// Waits for the other threads of the warpgroup; `number` is its own.
+__device__ __forceinline__ void warpgroup_sync(int, int line = __builtin_LINE()) {
+    tconv_emulator::host->meet_warpgroup(tconv_emulator::host->context, tconv_emulator::Meeting::warpgroup, line);
+}
+
+/// The warpgroup keeps no more than COUNT registers a thread, or takes so many of those that others have given.
+template <int COUNT>
+__device__ __forceinline__ void give_registers() {}
+template <int COUNT>
+__device__ __forceinline__ void take_registers() {}
+
+#elif defined(__CUDA_ARCH_FEAT_SM90_ALL)
+
+__device__ __forceinline__ u64 wgmma_operand(const void* row, int offset, int eights) {
+    const u64 address = static_cast<u64>(__cvta_generic_to_shared(row)) + static_cast<u64>(offset);
+    constexpr u64 swizzle_128 = 1ull << 62;
+    constexpr u64 unused_with_a_swizzle = 1;
+    return swizzle_128 | static_cast<u64>(eights / 16) << 32 | unused_with_a_swizzle << 16 | (address & 0x3FFFF) >> 4;
+}
+
+__device__ __forceinline__ void wgmma_fence() {
+    asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+}
+
+__device__ __forceinline__ void wgmma_commit() {
+    asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+}
+
+template <int GROUPS>
+__device__ __forceinline__ void wgmma_wait() {
+    asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(GROUPS) : "memory");
+}
+
+__device__ __forceinline__ void fence_async_proxy() {
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
+
+__device__ __forceinline__ void warpgroup_sync(int number) {
+    // Barrier 0 is the block's. A number in a register would claim all sixteen.
+    if (number == 0) asm volatile("bar.sync 1, 128;" ::: "memory");
+    if (number == 1) asm volatile("bar.sync 2, 128;" ::: "memory");
+    if (number == 2) asm volatile("bar.sync 3, 128;" ::: "memory");
+}
+
+template <int COUNT>
+__device__ __forceinline__ void give_registers() {
+    asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(COUNT));
+}
+template <int COUNT>
+__device__ __forceinline__ void take_registers() {
+    asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(COUNT));
+}
+
+template <class T, int N>
+struct Wgmma;
+
+#define TCONV_16_REGISTERS_0 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15"
+#define TCONV_16_REGISTERS_1 ", %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
+#define TCONV_16_REGISTERS_2 ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47"
+#define TCONV_16_REGISTERS_3 ", %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+#define TCONV_16_REGISTERS_4 ", %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79"
+#define TCONV_16_REGISTERS_5 ", %80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95"
+#define TCONV_16_REGISTERS_6 \
+    ", %96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111"
+#define TCONV_16_REGISTERS_7 \
+    ", %112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
+#define TCONV_REGISTERS_32 TCONV_16_REGISTERS_0
+#define TCONV_REGISTERS_64 TCONV_REGISTERS_32 TCONV_16_REGISTERS_1
+#define TCONV_REGISTERS_96 TCONV_REGISTERS_64 TCONV_16_REGISTERS_2
+#define TCONV_REGISTERS_128 TCONV_REGISTERS_96 TCONV_16_REGISTERS_3
+#define TCONV_REGISTERS_160 TCONV_REGISTERS_128 TCONV_16_REGISTERS_4
+#define TCONV_REGISTERS_192 TCONV_REGISTERS_160 TCONV_16_REGISTERS_5
+#define TCONV_REGISTERS_224 TCONV_REGISTERS_192 TCONV_16_REGISTERS_6
+#define TCONV_REGISTERS_256 TCONV_REGISTERS_224 TCONV_16_REGISTERS_7
+#define TCONV_4_FLOATS(d, i) "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3])
+#define TCONV_16_FLOATS(d, i) \
+    TCONV_4_FLOATS(d, i), TCONV_4_FLOATS(d, i + 4), TCONV_4_FLOATS(d, i + 8), TCONV_4_FLOATS(d, i + 12)
+#define TCONV_FLOATS_32(d) TCONV_16_FLOATS(d, 0)
+#define TCONV_FLOATS_64(d) TCONV_FLOATS_32(d), TCONV_16_FLOATS(d, 16)
+#define TCONV_FLOATS_96(d) TCONV_FLOATS_64(d), TCONV_16_FLOATS(d, 32)
+#define TCONV_FLOATS_128(d) TCONV_FLOATS_96(d), TCONV_16_FLOATS(d, 48)
+#define TCONV_FLOATS_160(d) TCONV_FLOATS_128(d), TCONV_16_FLOATS(d, 64)
+#define TCONV_FLOATS_192(d) TCONV_FLOATS_160(d), TCONV_16_FLOATS(d, 80)
+#define TCONV_FLOATS_224(d) TCONV_FLOATS_192(d), TCONV_16_FLOATS(d, 96)
+#define TCONV_FLOATS_256(d) TCONV_FLOATS_224(d), TCONV_16_FLOATS(d, 112)
+// A, B and ADD are the numbers of the operands behind the accumulators; REST are those that a type has besides.
+#define TCONV_WGMMA(Type, N, SHAPE, NAME, REST, A, B, ADD)                                                            \
+    template <>                                                                                                       \
+    struct Wgmma<Type, N> {                                                                                           \
+        __device__ static __forceinline__ void start(float (&d)[N / 2], u64 a, u64 b, int add) {                      \
+            asm volatile("{ .reg .pred add; setp.ne.b32 add, " ADD ", 0;\nwgmma.mma_async.sync.aligned.m64n" #N SHAPE \
+                         ".f32." NAME "." NAME " {" TCONV_REGISTERS_##N "}, " A ", " B ", add, 1, 1" REST "; }"       \
+                         : TCONV_FLOATS_##N(d)                                                                        \
+                         : "l"(a), "l"(b), "r"(add));                                                                 \
+        }                                                                                                             \
+    };
+#define TCONV_WGMMA_TYPES(N, A, B, ADD)                      \
+    TCONV_WGMMA(f16, N, "k16", "f16", ", 0, 0", A, B, ADD)   \
+    TCONV_WGMMA(bf16, N, "k16", "bf16", ", 0, 0", A, B, ADD) \
+    TCONV_WGMMA(tf32, N, "k8", "tf32", "", A, B, ADD)
+TCONV_WGMMA_TYPES(32, "%16", "%17", "%18")
+TCONV_WGMMA_TYPES(64, "%32", "%33", "%34")
+TCONV_WGMMA_TYPES(96, "%48", "%49", "%50")
+TCONV_WGMMA_TYPES(128, "%64", "%65", "%66")
+TCONV_WGMMA_TYPES(160, "%80", "%81", "%82")
+TCONV_WGMMA_TYPES(192, "%96", "%97", "%98")
+TCONV_WGMMA_TYPES(224, "%112", "%113", "%114")
+TCONV_WGMMA_TYPES(256, "%128", "%129", "%130")
+#undef TCONV_WGMMA_TYPES
+#undef TCONV_WGMMA
+
+template <class T, int N>
+__device__ __forceinline__ void wgmma_start(float (&d)[N / 2], u64 a, u64 b, bool add) {
+    Wgmma<T, N>::start(d, a, b, add ? 1 : 0);
+}
+
+#endif
+
+}  // namespace tconv
+
+#endif

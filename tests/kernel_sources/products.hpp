@@ -1,0 +1,197 @@
+#pragma once
+
+#include <array>
+#include <cstring>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "core/data_type.hpp"
+#include "device/memory.hpp"
+#include "tests/catch.hpp"
+#include "tests/support/element_types.hpp"
+
+// The instructions behind warp_mma.cuh and wgmma.cuh against a product on the CPU, on a GPU and in the emulator.
+// Operands are small integers, so every sum is exact.
+namespace tconv::test {
+
+inline constexpr int k_row_words = 32;  // 128 bytes along K: four steps
+
+struct Product {
+    const char* kernel;
+    int rows, columns, threads;
+    bool needs_wgmma;
+};
+
+inline constexpr std::array k_products{
+    Product{"mma_f16", 16, 8, 32, false},          Product{"wgmma_f16", 64, 256, 128, true},
+    Product{"mma_bf16", 16, 8, 32, false},         Product{"wgmma_bf16", 64, 256, 128, true},
+    Product{"mma_tf32", 16, 8, 32, false},         Product{"wgmma_tf32", 64, 256, 128, true},
+    Product{"wgmma_bf16_32", 64, 32, 128, true},   Product{"wgmma_f16_96", 64, 96, 128, true},
+    Product{"wgmma_bf16_160", 64, 160, 128, true}, Product{"wgmma_tf32_64", 64, 64, 128, true},
+    Product{"wgmma_tf32_128", 64, 128, 128, true}, Product{"wgmma_f16_192", 64, 192, 128, true},
+    Product{"wgmma_bf16_224", 64, 224, 128, true},
+};
+
+// D[m][n] = sum of A[m][k] * B[n][k]; both operands have rows of 128 bytes.
+inline constexpr const char* k_product_kernels = R"(
+namespace tconv {
+
+#if defined(TCONV_EMULATOR) || __CUDA_ARCH__ >= 800
+template <class T>
+__device__ void mma_product(const u32* a, const u32* b, float* d) {
+    const int row = threadIdx.x / 4;
+    const int word = threadIdx.x % 4;
+    float sums[4] = {};
+    for (int k = 0; k < 32; k += 8) {
+        const u32* const mine = a + row * 32 + k + word;
+        const u32* const its = b + row * 32 + k + word;
+        mma_16x8<T>(sums, {mine[0], mine[8 * 32], mine[4], mine[8 * 32 + 4]}, {its[0], its[4]});
+    }
+    for (int i = 0; i < 4; ++i)
+        d[(row + i / 2 * 8) * 8 + 2 * word + i % 2] = sums[i];
+}
+#else
+template <class T>
+__device__ void mma_product(const u32*, const u32*, float*) {}
+#endif
+
+#if defined(TCONV_EMULATOR) || defined(__CUDA_ARCH_FEAT_SM90_ALL)
+// The rows of A begin at row `First` of a tile, and eights of them lie `Pitch` rows apart.
+template <class T, int N, int First, int Pitch>
+__device__ void wgmma_product(const u32* a, const u32* b, float* d) {
+    constexpr int rows = (First + 7 * Pitch + 8 + 7) / 8 * 8;
+    u32* tiles = dynamic_shared<u32>();
+    while (reinterpret_cast<u64>(tiles) % 1024 != 0)
+        ++tiles;
+    for (int i = threadIdx.x; i < (64 + N) * 32; i += 128) {
+        const int number = i / 32;
+        const int row = number < 64 ? First + number / 8 * Pitch + number % 8 : rows + number - 64;
+        tiles[row * 32 + (i % 32 ^ row % 8 * 4)] = number < 64 ? a[i] : b[i - 64 * 32];
+    }
+    fence_async_proxy();
+    __syncthreads();
+    float sums[N / 2];
+    wgmma_fence();
+#pragma unroll
+    for (int step = 0; step < 4; ++step)
+        wgmma_start<T, N>(sums, wgmma_operand(tiles + First * 32, 32 * step, Pitch * 128),
+                          wgmma_operand(tiles + rows * 32, 32 * step, 1024), step > 0);
+    wgmma_commit();
+    wgmma_wait<0>();
+    const int lane = threadIdx.x % 32;
+#pragma unroll
+    for (int i = 0; i < N / 2; ++i)
+        d[(threadIdx.x / 32 * 16 + lane / 4 + i / 2 % 2 * 8) * N + i / 4 * 8 + lane % 4 * 2 + i % 2] = sums[i];
+}
+#else
+template <class T, int N, int First, int Pitch>
+__device__ void wgmma_product(const u32*, const u32*, float*) {}
+#endif
+
+}  // namespace tconv
+
+extern "C" __global__ void mma_f16(const unsigned* a, const unsigned* b, float* d) {
+    tconv::mma_product<tconv::f16>(a, b, d);
+}
+extern "C" __global__ void wgmma_f16(const unsigned* a, const unsigned* b, float* d) {
+    tconv::wgmma_product<tconv::f16, 256, 0, 8>(a, b, d);
+}
+extern "C" __global__ void mma_bf16(const unsigned* a, const unsigned* b, float* d) {
+    tconv::mma_product<tconv::bf16>(a, b, d);
+}
+extern "C" __global__ void wgmma_bf16(const unsigned* a, const unsigned* b, float* d) {
+    tconv::wgmma_product<tconv::bf16, 256, 0, 8>(a, b, d);
+}
+extern "C" __global__ void mma_tf32(const unsigned* a, const unsigned* b, float* d) {
+    tconv::mma_product<tconv::tf32>(a, b, d);
+}
+extern "C" __global__ void wgmma_tf32(const unsigned* a, const unsigned* b, float* d) {
+    tconv::wgmma_product<tconv::tf32, 256, 0, 8>(a, b, d);
+}
+extern "C" __global__ void wgmma_bf16_32(const unsigned* a, const unsigned* b, float* d) {
+    tconv::wgmma_product<tconv::bf16, 32, 3, 8>(a, b, d);
+}
+extern "C" __global__ void wgmma_f16_96(const unsigned* a, const unsigned* b, float* d) {
+    tconv::wgmma_product<tconv::f16, 96, 0, 9>(a, b, d);
+}
+extern "C" __global__ void wgmma_bf16_160(const unsigned* a, const unsigned* b, float* d) {
+    tconv::wgmma_product<tconv::bf16, 160, 5, 17>(a, b, d);
+}
+extern "C" __global__ void wgmma_tf32_64(const unsigned* a, const unsigned* b, float* d) {
+    tconv::wgmma_product<tconv::tf32, 64, 21, 10>(a, b, d);
+}
+extern "C" __global__ void wgmma_tf32_128(const unsigned* a, const unsigned* b, float* d) {
+    tconv::wgmma_product<tconv::tf32, 128, 0, 8>(a, b, d);
+}
+extern "C" __global__ void wgmma_f16_192(const unsigned* a, const unsigned* b, float* d) {
+    tconv::wgmma_product<tconv::f16, 192, 1, 8>(a, b, d);
+}
+extern "C" __global__ void wgmma_bf16_224(const unsigned* a, const unsigned* b, float* d) {
+    tconv::wgmma_product<tconv::bf16, 224, 2, 11>(a, b, d);
+}
+)";
+
+/// Rows of random integers from -8 to 8, as numbers and as the words that the device reads.
+struct ProductOperand {
+    std::vector<float> values;
+    std::vector<std::uint32_t> words;
+
+    /// `type` is f32 for TF32.
+    ProductOperand(int rows, DataType type, std::mt19937& random) {
+        for (int i = 0; i < rows * k_row_words; ++i) {
+            const auto draw = [&] {
+                return values.emplace_back(static_cast<float>(static_cast<int>(random() % 17) - 8));
+            };
+            std::uint32_t word = 0;
+            if (type == DataType::f32) {
+                const float value = draw();
+                std::memcpy(&word, &value, sizeof word);
+            } else {
+                word = bits_of_value(type, static_cast<double>(draw()));
+                word |= static_cast<std::uint32_t>(bits_of_value(type, static_cast<double>(draw()))) << 16;
+            }
+            words.push_back(word);
+        }
+    }
+};
+
+inline std::vector<float> multiply(const ProductOperand& a, const ProductOperand& b, int rows, int columns) {
+    const std::size_t depth = a.values.size() / static_cast<std::size_t>(rows);
+    std::vector<float> result;
+    for (int row = 0; row < rows; ++row) {
+        for (int column = 0; column < columns; ++column) {
+            float sum = 0;
+            for (std::size_t k = 0; k < depth; ++k)
+                sum += a.values[row * depth + k] * b.values[column * depth + k];
+            result.push_back(sum);
+        }
+    }
+    return result;
+}
+
+inline void check_product(Device& device, Module& module, const Product& one) {
+    INFO(one.kernel);
+    std::mt19937 random(7);
+    const std::string name = one.kernel;
+    const DataType type = name.find("bf16") != std::string::npos  ? DataType::bf16
+                          : name.find("f16") != std::string::npos ? DataType::f16
+                                                                  : DataType::f32;
+    const ProductOperand a(one.rows, type, random);
+    const ProductOperand b(one.columns, type, random);
+    std::vector<float> found(static_cast<std::size_t>(one.rows) * static_cast<std::size_t>(one.columns));
+    const DeviceMemory a_memory(device, a.words.size() * 4);
+    const DeviceMemory b_memory(device, b.words.size() * 4);
+    const DeviceMemory d_memory(device, found.size() * 4);
+    device.copy_to_device(a_memory.address(), a.words.data(), a.words.size() * 4);
+    device.copy_to_device(b_memory.address(), b.words.data(), b.words.size() * 4);
+    DevicePointer a_address = a_memory.address();
+    DevicePointer b_address = b_memory.address();
+    DevicePointer d_address = d_memory.address();
+    std::array<void*, 3> arguments{&a_address, &b_address, &d_address};
+    device.launch(module, name, {{1, 1, 1}, {one.threads, 1, 1}, 64 << 10}, arguments.data(), nullptr);
+    device.copy_to_host(found.data(), d_address, found.size() * 4);
+    CHECK(found == multiply(a, b, one.rows, one.columns));
+}
+
+}  // namespace tconv::test

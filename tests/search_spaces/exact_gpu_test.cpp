@@ -1,0 +1,36 @@
+#include "device/driver/driver.hpp"
+#include "device/nvrtc/nvrtc.hpp"
+#include "tests/catch.hpp"
+#include "tests/device/driver/require_gpu.hpp"
+#include "tests/search_spaces/exact.hpp"
+#include "tests/search_spaces/wide_problem.hpp"
+
+using namespace tconv;
+
+TEST_CASE("on a GPU configs of every family are exact on random problems") {
+    require_gpu();
+    const auto device = open_cuda_device(0);
+    const auto compiler = make_nvrtc_compiler();
+    const test::Machine machine{*device, [&](const std::string& source, const std::vector<std::string>& kernels) {
+                                    CompileRequest request;
+                                    request.name = "kernel.cu";
+                                    request.source = source;
+                                    request.kernels = kernels;
+                                    request.architecture = architecture_of(device->info());
+                                    const CompileResult compiled = compiler->compile(request);
+                                    if (!compiled.ok) throw Error(ErrorKind::compile, compiled.log);
+                                    return device->load(compiled.code);
+                                }};
+    for (const SearchSpace& space : load_search_spaces()) {
+        test::Draw draw(61);
+        for (int round = 0; round < test::rounds(15); ++round) {
+            const Problem p = test::draw_wide_problem(draw);
+            if (!space.refusal(p, device->info()).empty()) continue;
+            const auto config = test::draw_config(
+                space, draw, p, [](const Config&) { return true; }, device->info());
+            INFO(space.name() << " | " << key(p));
+            REQUIRE(config.has_value());
+            test::check_exact(space, draw, p, *config, 8, machine);
+        }
+    }
+}

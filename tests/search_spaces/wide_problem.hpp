@@ -1,0 +1,23 @@
+#pragma once
+
+#include <array>
+
+#include "tests/support/random_problem.hpp"
+
+namespace tconv::test {
+
+/// Random problems in every type and layout, with as many channels as the tensor cores of compute capability 9.0 ask
+/// for.
+[[nodiscard]] inline Problem draw_wide_problem(Draw& draw) {
+    constexpr std::array types{DataType::f32, DataType::f16, DataType::bf16};
+    Problem p = draw_problem(draw);
+    p.in_channels = p.groups * draw.between(16, p.groups == 1 ? 150 : 80);
+    p.out_channels = p.groups * draw.between(8, p.groups == 1 ? 90 : 40);
+    if (draw.chance(40)) p.in_channels = p.groups * 64;
+    if (draw.chance(40)) p.out_channels = p.groups * 8 * draw.between(1, 8);
+    p.dtype = types[static_cast<std::size_t>(draw.between(0, 2))];
+    p.layout = draw.chance(50) ? Layout::nchw : Layout::nhwc;
+    return p;
+}
+
+}  // namespace tconv::test
