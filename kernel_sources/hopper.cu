@@ -244,6 +244,7 @@ extern "C" __global__ void __launch_bounds__(tconv::hopper::threads, tconv::conf
     using namespace tconv::hopper;
     const Pipeline pipeline = make_pipeline();
     if (threadIdx.x == 0) {
+        tma_prefetch_map(input);
         init_barriers(pipeline.weight, weight_stages);
         if constexpr (reuse) init_barriers(pipeline.input, input_stages);
         barrier_init_fence();
