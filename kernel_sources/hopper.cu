@@ -55,7 +55,7 @@ struct Turns {
 
 __device__ __forceinline__ void load_input(const Tile& tile, int block, int j_d, int j_h, int j_w, void* stage,
                                            const TensorMap& input, Barrier& full) {
-    const int channel = (tile.group * channel_blocks + block) * (k_operand_row / 2);
+    const int channel = (tile.group * channel_blocks + block) * map_row;
     const int d = tile.q_d - tile.taps_d.offset - j_d * AxisD::offset_step;
     const int h = tile.q_h - tile.taps_h.offset - j_h * AxisH::offset_step;
     const int w = tile.q_w - tile.taps_w.offset - j_w * AxisW::offset_step;
@@ -244,6 +244,7 @@ extern "C" __global__ void __launch_bounds__(tconv::hopper::threads, tconv::conf
     using namespace tconv::hopper;
     const Pipeline pipeline = make_pipeline();
     if (threadIdx.x == 0) {
+        tma_prefetch_map(input);
         init_barriers(pipeline.weight, weight_stages);
         if constexpr (reuse) init_barriers(pipeline.input, input_stages);
         barrier_init_fence();

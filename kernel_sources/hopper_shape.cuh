@@ -44,6 +44,9 @@ constexpr bool split = config::math == 3;
 constexpr bool channels_last = problem::channels_last;
 constexpr bool packed_input = config::pack_input != 0;
 
+/// Elements of the input's tensor map in an operand row: fp32 where it rounds them on the way, else 16 bits each.
+constexpr int map_row = sizeof(Operand) == 4 && !packed_input ? 32 : 64;
+
 constexpr int consumers = config::consumers;  // warpgroups that multiply
 constexpr int rows = config::rows;            // products of 64 rows a warpgroup
 constexpr int tile_m = k_warpgroup / 2 * rows * consumers;

@@ -121,14 +121,44 @@ struct StoreFirst {
     static constexpr i64 output_volume = problem::output_d * problem::output_h * problem::output_w;
     static constexpr int slots_w = AxisW::slots;
     static constexpr int pitch = k_product_rows * element_bytes + 16;
-    static constexpr int row_outputs = k_product_rows * slots_w;  // of one channel
+    /// Neighbours in a row of the output that are stored at once.
+    static constexpr int vector = channels_last ? 1 : config::store_bytes / element_bytes;
+    static constexpr int vector_words = (vector * element_bytes + 3) / 4;
+    static constexpr int row_vectors = k_product_rows * slots_w / vector;  // of one channel
     /// Channels that the warpgroup writes at a time.
-    static constexpr int together = row_outputs < k_warpgroup ? k_warpgroup / row_outputs : 1;
+    static constexpr int together = row_vectors < k_warpgroup ? k_warpgroup / row_vectors : 1;
     /// Channels that a thread moves at a time.
     static constexpr int all_channels = chunk_columns / slots_w / together;
-    static constexpr int batch_channels = all_channels < 8 ? all_channels : 8;
+    static constexpr int batch_channels = all_channels < 8 / vector ? all_channels : 8 / vector;
+    static_assert(slots_w % vector == 0, "a vector lies within the phases of a position");
     static_assert(chunk_columns % slots_w == 0, "a chunk holds the phases of a row together");
     static_assert(chunk_columns * pitch <= staging_bytes, "the staging holds a chunk of columns");
+
+    struct Outputs {
+        Element v[vector];
+
+        __device__ __forceinline__ void store_at(Element* target) const {
+            if constexpr (vector == 1) {
+                *target = v[0];
+            } else {
+                Floats<vector_words> words{};
+#pragma unroll
+                for (int j = 0; j < vector; ++j) {
+                    const int word = j * element_bytes / 4;
+                    const u32 bits = bits_of(v[j]) << (j * element_bytes % 4 * 8);
+                    words.v[word] = __uint_as_float(__float_as_uint(words.v[word]) | bits);
+                }
+                store<vector_words>(reinterpret_cast<float*>(target), words);
+            }
+        }
+        template <class T>
+        __device__ static __forceinline__ u32 bits_of(T value) {
+            return value.bits;
+        }
+        __device__ static __forceinline__ u32 bits_of(float value) {
+            return __float_as_uint(value);
+        }
+    };
 
     __device__ static void run(const float (&sums)[tile_n / 2], const Tile& tile, int first_row, unsigned char* staging,
                                const Element* bias, Element* output, int batch) {
@@ -159,27 +189,32 @@ struct StoreFirst {
     __device__ static __forceinline__ void write(const Tile& tile, int first, int first_row, int thread,
                                                  const unsigned char* staging, Element* output, int batch) {
 #pragma unroll 1
-        for (int i = thread; i < together * row_outputs; i += k_warpgroup) {
-            const int place = i % row_outputs;
-            const int slot_w = place % slots_w;
-            const int row = place / slots_w;
+        for (int i = thread; i < together * row_vectors; i += k_warpgroup) {
+            const int place = i % row_vectors;
+            const int slot_w = place % (slots_w / vector) * vector;
+            const int row = place / (slots_w / vector);
             const Position at = position_of(tile, first_row + row, batch);
             if (at.batch < 0) continue;
             const unsigned char* from = staging + slot_w * pitch + row * element_bytes;
             const int column = first + slot_w;
 #pragma unroll 1
-            for (int c = i / row_outputs; c < chunk_columns / slots_w; c += batch_channels * together) {
-                Element values[batch_channels];
+            for (int c = i / row_vectors; c < chunk_columns / slots_w; c += batch_channels * together) {
+                Outputs values[batch_channels];
 #pragma unroll
-                for (int k = 0; k < batch_channels; ++k)
-                    values[k] = *reinterpret_cast<const Element*>(from + (c + k * together) * (slots_w * pitch));
+                for (int k = 0; k < batch_channels; ++k) {
+#pragma unroll
+                    for (int j = 0; j < vector; ++j) {
+                        const int line = (c + k * together) * slots_w + j;
+                        values[k].v[j] = *reinterpret_cast<const Element*>(from + line * pitch);
+                    }
+                }
                 put(values, at, tile.group, column + c * slots_w, output);
             }
         }
     }
 
-    /// One output of every `together`-th channel from column `number` on.
-    __device__ static __forceinline__ void put(const Element (&values)[batch_channels], const Position& at, int group,
+    /// Outputs of every `together`-th channel from column `number` on. Neighbours lie inside the output together.
+    __device__ static __forceinline__ void put(const Outputs (&values)[batch_channels], const Position& at, int group,
                                                int number, Element* output) {
         constexpr int step = together * slots_w;
         if constexpr (slots_dh == 1) {
@@ -189,14 +224,14 @@ struct StoreFirst {
             Element* target = output + offset;
 #pragma unroll
             for (int k = 0; k < batch_channels; ++k) {
-                if (number + k * step < columns) target[k * (together * output_volume)] = values[k];
+                if (number + k * step < columns) values[k].store_at(target + k * (together * output_volume));
             }
         } else {
 #pragma unroll
             for (int k = 0; k < batch_channels; ++k) {
                 if (number + k * step >= columns) return;
                 const i64 offset = output_offset(at, column_at(number + k * step), group);
-                if (offset >= 0) output[offset] = values[k];
+                if (offset >= 0) values[k].store_at(output + offset);
             }
         }
     }

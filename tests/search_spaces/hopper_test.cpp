@@ -54,3 +54,42 @@ TEST_CASE("every value of every parameter of the hopper family is exact in the e
         }
     }
 }
+
+TEST_CASE("joined phases that lie together in a row are stored in vectors") {
+    test::Draw draw(67);
+    for (const char* text : {"1d n2 ci64 co40 g1 i30 k8 s4 p4 op0 d1 bias f16 nchw",
+                             "1d n2 ci32 co24 g1 i30 k4 s2 p2 op0 d1 nobias bf16 nchw",
+                             "2d n2 ci32 co9 g1 i5x7 k2x4 s2x4 p0x0 op0x0 d1x1 bias f32 nchw",
+                             "2d n1 ci32 co16 g1 i9x6 k2x2 s2x2 p0x0 op0x0 d1x1 bias f32 nchw"}) {
+        const Problem p = parse_key(text);
+        INFO(text);
+        for (const int join : {1, 3}) {
+            const auto config =
+                test::draw_config(hopper(), draw, p, [&](const Config& drawn) { return drawn.at("join") == join; });
+            if (join == 3 && p.spatial_axes == 1) continue;
+            REQUIRE(config.has_value());
+            const LaunchPlan plan = hopper().plan(p, test::emulated().device->info(), *config);
+            CHECK(plan.constants.at("store_bytes") > size_in_bytes(p.dtype));
+            test::check_exact(hopper(), draw, p, *config);
+        }
+    }
+}
+
+TEST_CASE("several blocks of channels, read as they are and packed, are exact in every arithmetic") {
+    test::Draw draw(71);
+    for (const char* text : {"2d n2 ci128 co24 g1 i5x6 k3x3 s2x2 p1x1 op1x1 d1x1 bias f32 nhwc",
+                             "2d n2 ci144 co24 g2 i5x6 k2x2 s2x2 p0x0 op0x0 d1x1 bias f32 nhwc",
+                             "2d n2 ci192 co24 g2 i5x6 k2x2 s1x1 p0x0 op0x0 d1x1 nobias f32 nhwc",
+                             "2d n2 ci256 co24 g2 i5x6 k2x2 s1x1 p0x0 op0x0 d1x1 nobias f16 nhwc",
+                             "1d n2 ci130 co24 g1 i40 k4 s2 p1 op0 d1 nobias f32 nchw"}) {
+        const Problem p = parse_key(text);
+        INFO(text);
+        for (const int math : {0, 1, 3}) {
+            if ((math == 0) != (p.dtype != DataType::f32)) continue;
+            const auto config =
+                test::draw_config(hopper(), draw, p, [&](const Config& drawn) { return drawn.at("math") == math; });
+            REQUIRE(config.has_value());
+            test::check_exact(hopper(), draw, p, *config);
+        }
+    }
+}
