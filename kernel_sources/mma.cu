@@ -12,45 +12,125 @@
 
 namespace tconv::mma {
 
-__device__ __forceinline__ void load_stage(u32* stage, const Element* input, const u32* weights, const Place& place,
-                                           int batch, int lead, int chunk) {
-    if constexpr (!gathers) copy_input(stage, input, place, batch, lead, chunk);
-    copy_weights(stage + input_stage, weights, place, chunk);
+constexpr bool persistent = config::persistent != 0;
+
+/// A chunk of a tile: blocks take one after the other, tile after tile, and load some ahead of the one they compute.
+struct Cursor {
+    i64 tile;
+    int chunk;
+    Place place;
+    int lead;
+    int chunks;  // of the tile: none where the block's phase has no taps
+};
+
+__device__ __forceinline__ i64 tiles_of(int batch) {
+    return static_cast<i64>(config::entry_blocks) * ((batch + tile_n - 1) / tile_n);
 }
 
-/// All chunks of channels, with `stages` of them in shared memory.
-__device__ __forceinline__ void multiply_all(Sums& sums, const Element* input, const u32* weights, const Place& place,
-                                             int batch, int warp_m, int warp_n) {
+__device__ __forceinline__ void enter_tile(Cursor& cursor, i64 tile, int batch) {
+    cursor.tile = tile;
+    cursor.chunk = 0;
+    cursor.chunks = 0;
+    if (persistent && tile >= tiles_of(batch)) return;
+    cursor.place = place_of_tile(tile);
+    cursor.lead = lead_of(cursor.place);
+    const bool tapped =
+        cursor.place.run_d.count > 0 && cursor.place.run_h.count > 0 && cursor.place.run_w.count > 0;
+    cursor.chunks = tapped ? chunks : 0;
+}
+
+/// Enters the next tile that has chunks, or the end, where the one at hand has no more.
+__device__ __forceinline__ void settle(Cursor& cursor, int batch) {
+    while (cursor.chunk == cursor.chunks && persistent && cursor.tile < tiles_of(batch))
+        enter_tile(cursor, cursor.tile + gridDim.x, batch);
+}
+
+__device__ __forceinline__ bool at_end(const Cursor& cursor) {
+    return cursor.chunk == cursor.chunks;
+}
+
+/// Tensors of a call, and the parts of shared memory.
+struct Call {
+    const Element* input;
+    const u32* weights;
+    const Element* bias;
+    Element* output;
+    int batch;
+};
+
+/// Starts loading the cursor's chunk into a stage and moves the cursor on.
+__device__ __forceinline__ void load_next(Cursor& cursor, u32* stage, const Call& call) {
+    if (!at_end(cursor)) {
+        if constexpr (!gathers) copy_input(stage, call.input, cursor.place, call.batch, cursor.lead, cursor.chunk);
+        copy_weights(stage + input_stage, call.weights, cursor.place, cursor.chunk);
+        ++cursor.chunk;
+        settle(cursor, call.batch);
+    }
+    copy_async_commit();
+}
+
+/// The same for a gathered input: the chunk waits in registers.
+__device__ __forceinline__ bool gather_next(Gathered& gathered, Cursor& cursor, const Call& call) {
+    if constexpr (!gathers) return false;
+    if (at_end(cursor)) return false;
+    gather_input(gathered, call.input, cursor.place, call.batch, cursor.lead, cursor.chunk);
+    ++cursor.chunk;
+    settle(cursor, call.batch);
+    return true;
+}
+
+__device__ __forceinline__ void store_tile(const Sums& sums, const Call& call, const Place& place, int warp_m,
+                                           int warp_n) {
+    const Staging staging = make_staging(place, call.batch, threadIdx.x / 32, warp_m);
+    __syncwarp();
+    const bool aligned = reinterpret_cast<u64>(call.output) % (store_vector * sizeof(Element)) == 0;
+    const int first_channel = place.channel_block * block_channels + warp_n * n_fragments * 8;
+    if constexpr (packed) {
+        store_packed(sums, staging, call.bias, call.output, place, aligned);
+    } else if constexpr (stores_rows) {
+        store_rows(sums, staging, call.bias, call.output, place, first_channel, aligned);
+    } else {
+        store_channels(sums, staging, call.bias, call.output, place, first_channel, aligned);
+    }
+    __syncwarp();
+}
+
+__device__ __forceinline__ void run_block(const Call& call) {
     constexpr int stages = config::stages;
     u32* shared = dynamic_shared<u32>();
-    const int lead = lead_of(place);
-    const Rows rows = rows_of_lane(warp_m, lead);
+    const int warp_m = threadIdx.x / 32 % warps_m;
+    const int warp_n = threadIdx.x / 32 / warps_m;
+    Cursor at;
+    enter_tile(at, blockIdx.x, call.batch);
+    Cursor ahead = at;
+    settle(ahead, call.batch);
+    Cursor gathering = ahead;
     Gathered gathered;
-    if constexpr (gathers) {
-        gather_input(gathered, input, place, batch, lead, 0);
-        put_gathered(shared, gathered);
-    }
+    if (gather_next(gathered, gathering, call)) put_gathered(shared, gathered);
 #pragma unroll
-    for (int chunk = 0; chunk < stages - 1; ++chunk) {
-        if (chunk < chunks) load_stage(shared + chunk * stage_words, input, weights, place, batch, lead, chunk);
-        copy_async_commit();
-    }
+    for (int stage = 0; stage < stages - 1; ++stage)
+        load_next(ahead, shared + stage * stage_words, call);
+    int stage = 0;
+    int free_stage = stages - 1;
+    do {
+        Sums sums = {};
+        const Rows rows = rows_of_lane(warp_m, at.lead);
 #pragma unroll 1
-    for (int chunk = 0; chunk < chunks; ++chunk) {
-        copy_async_wait<stages - 2>();
-        __syncthreads();
-        const int ahead = chunk + stages - 1;
-        if (ahead < chunks)
-            load_stage(shared + ahead % stages * stage_words, input, weights, place, batch, lead, ahead);
-        copy_async_commit();
-        if constexpr (gathers) {
-            if (chunk + 1 < chunks) gather_input(gathered, input, place, batch, lead, chunk + 1);
+        for (int chunk = 0; chunk < at.chunks; ++chunk) {
+            copy_async_wait<stages - 2>();
+            __syncthreads();
+            load_next(ahead, shared + free_stage * stage_words, call);
+            const bool more = gather_next(gathered, gathering, call);
+            multiply_chunk(sums, shared + stage * stage_words, rows, at.place, warp_n);
+            const int next = stage + 1 == stages ? 0 : stage + 1;
+            if (more) put_gathered(shared + next * stage_words, gathered);
+            free_stage = stage;
+            stage = next;
         }
-        multiply_chunk(sums, shared + chunk % stages * stage_words, rows, place, warp_n);
-        if constexpr (gathers) {
-            if (chunk + 1 < chunks) put_gathered(shared + (chunk + 1) % stages * stage_words, gathered);
-        }
-    }
+        if constexpr (!persistent) __syncthreads();
+        store_tile(sums, call, at.place, warp_m, warp_n);
+        if constexpr (persistent) enter_tile(at, at.tile + gridDim.x, call.batch);
+    } while (persistent && at.tile < tiles_of(call.batch));
 }
 
 }  // namespace tconv::mma
@@ -66,25 +146,6 @@ extern "C" __global__ void __launch_bounds__(tconv::mma::threads, tconv::config:
     tconv_mma(const tconv::mma::Element* __restrict__ input, const tconv::u32* __restrict__ packed_weight,
               const tconv::mma::Element* __restrict__ bias, tconv::mma::Element* __restrict__ output, int batch) {
     using namespace tconv;
-    using namespace tconv::mma;
-    const Place place = place_of_block();
-    const int warp = threadIdx.x / 32;
-    const int warp_m = warp % warps_m;
-    const int warp_n = warp / warps_m;
-
-    Sums sums = {};
-    if (place.run_d.count > 0 && place.run_h.count > 0 && place.run_w.count > 0)
-        multiply_all(sums, input, packed_weight, place, batch, warp_m, warp_n);
-    __syncthreads();
-    const Staging staging = make_staging(place, batch, warp, warp_m);
-    __syncwarp();
-    const bool aligned = reinterpret_cast<u64>(output) % (store_vector * sizeof(Element)) == 0;
-    const int first_channel = place.channel_block * block_channels + warp_n * n_fragments * 8;
-    if constexpr (packed) {
-        store_packed(sums, staging, bias, output, place, aligned);
-    } else if constexpr (stores_rows) {
-        store_rows(sums, staging, bias, output, place, first_channel, aligned);
-    } else {
-        store_channels(sums, staging, bias, output, place, first_channel, aligned);
-    }
+    if (mma::persistent && blockIdx.x >= mma::tiles_of(batch)) return;
+    mma::run_block({input, packed_weight, bias, output, batch});
 }

@@ -241,9 +241,9 @@ __device__ __forceinline__ int split_off(i64& number, i64 count) {
     return digit;
 }
 
-__device__ __forceinline__ Place place_of_block() {
+/// Tiles of the first batch entries come first; those of one tile of positions lie side by side.
+__device__ __forceinline__ Place place_of_tile(i64 number) {
     Place place{};
-    i64 number = blockIdx.x;
     place.channel_block = split_off(number, channel_blocks);
     place.phase_w = split_off(number, phase_blocks_w);
     place.phase_h = split_off(number, phase_blocks_h);

@@ -56,7 +56,7 @@ struct Staging {
 };
 
 __device__ __forceinline__ Staging make_staging(const Place& place, int batch, int warp, int warp_m) {
-    auto* bytes = dynamic_shared<unsigned char>() + warp * config::staging_bytes;
+    auto* bytes = dynamic_shared<unsigned char>() + config::staging_begin + warp * config::staging_bytes;
     Staging staging{reinterpret_cast<Segment*>(bytes), reinterpret_cast<Element*>(bytes + config::table_bytes)};
     for (int i = threadIdx.x % 32; i < segments; i += 32)
         staging.table[i] = segment_of(place, batch, warp_m * warp_rows + i * segment);
