@@ -72,3 +72,26 @@ TEST_CASE("every value of every parameter of the mma family is exact in the emul
         }
     }
 }
+
+TEST_CASE("what accuracy is asked of the mma family decides which arithmetic it may use") {
+    const Problem p = parse_key("2d n2 ci32 co32 g1 i16x16 k4x4 s2x2 p1x1 op0x0 d1x1 nobias f32 nchw");
+    const DeviceInfo device = test::emulated().device->info();
+    test::Draw draw(61);
+    const auto below = [&](std::uint64_t n) {
+        return static_cast<std::uint64_t>(draw.between(0, static_cast<std::int64_t>(n) - 1));
+    };
+    const auto finds = [&](std::int64_t math, const Demand& demand) {
+        return mma()
+            .draw(
+                p, device, below, [&](const Config& config) { return config.at("math") == math; }, demand)
+            .has_value();
+    };
+    constexpr std::int64_t tf32 = 1;
+    constexpr std::int64_t tf32_thrice = 2;
+    constexpr std::int64_t bf16_thrice = 3;
+    for (const std::int64_t math : {tf32, tf32_thrice, bf16_thrice}) {
+        CHECK(finds(math, {.tolerance = 1e-2}));
+        CHECK(finds(math, {.tolerance = default_tolerance(DataType::f32)}) == (math != tf32));
+        CHECK(!finds(math, {.tolerance = 1e-2, .strict = true}));
+    }
+}
