@@ -34,8 +34,7 @@ __device__ __forceinline__ void enter_tile(Cursor& cursor, i64 tile, int batch) 
     if (persistent && tile >= tiles_of(batch)) return;
     cursor.place = place_of_tile(tile);
     cursor.lead = lead_of(cursor.place);
-    const bool tapped =
-        cursor.place.run_d.count > 0 && cursor.place.run_h.count > 0 && cursor.place.run_w.count > 0;
+    const bool tapped = cursor.place.run_d.count > 0 && cursor.place.run_h.count > 0 && cursor.place.run_w.count > 0;
     cursor.chunks = tapped ? chunks : 0;
 }
 

@@ -396,9 +396,10 @@ void Reader::read_defaults(const Entry& entry) {
 }
 
 SpaceDefinition Reader::read() {
-    const Keys keys{{"family", "template", "description", "parameters"},
-                    {"applies", "derived", "constraints", "launch", "launches", "workspace_bytes",
-                     "workspace_bytes_per_batch", "packed_weight_bytes", "defaults", "error", "strict", "cost", "time"}};
+    const Keys keys{
+        {"family", "template", "description", "parameters"},
+        {"applies", "derived", "constraints", "launch", "launches", "workspace_bytes", "workspace_bytes_per_batch",
+         "packed_weight_bytes", "defaults", "error", "strict", "cost", "time"}};
     const YAML::Node root = load();
     const auto fields = record(root, line_of(root), "the search space", keys);
     const auto with = [&](const std::string& key, const auto& use) {
