@@ -1,72 +1,26 @@
-#include <cmath>
 #include <functional>
 #include <optional>
-#include <string>
 
-#include "kernel_sources/sources.hpp"
 #include "tests/catch.hpp"
-#include "tests/support/emulated.hpp"
+#include "tests/search_spaces/exact.hpp"
 #include "tests/support/random_problem.hpp"
-#include "tests/support/scatter.hpp"
-#include "tuner/search_space.hpp"
 
 using namespace tconv;
 
 namespace {
 
 const SearchSpace& direct() {
-    static const std::vector<SearchSpace> spaces = load_search_spaces();
-    for (const SearchSpace& space : spaces) {
-        if (space.name() == "direct") return space;
-    }
-    throw Error(ErrorKind::not_found, "no family direct");
+    return test::space_named("direct");
 }
 
-/// A random valid config that `accept` takes.
 std::optional<Config> draw_config(test::Draw& draw, const Problem& p,
                                   const std::function<bool(const Config&)>& accept) {
-    const auto below = [&](std::uint64_t n) {
-        return static_cast<std::uint64_t>(draw.between(0, static_cast<std::int64_t>(n) - 1));
-    };
-    return direct().draw(p, test::emulated().device->info(), below, accept);
+    return test::draw_config(direct(), draw, p, accept);
 }
 
-std::vector<float> draw_values(test::Draw& draw, std::int64_t count) {
-    std::vector<float> values;
-    for (std::int64_t i = 0; i < count; ++i)
-        values.push_back(static_cast<float>(draw.between(-64, 64)));
-    return values;
-}
-
-std::vector<double> widened(const std::vector<float>& values) {
-    return {values.begin(), values.end()};
-}
-
-/// Small integers, so that fp32 sums are exact and the comparison is for equality.
 void check_config(test::Draw& draw, const Problem& p, const Config& config) {
-    INFO(key(p) << " | " << to_string(config));
-    Device& device = *test::emulated().device;
-    const LaunchPlan plan = direct().plan(p, device.info(), config);
-    check_plan(plan, p, device.info());
-    CHECK(plan.alignment == 4);
-    const auto module = test::emulated().build(specialise(plan, p, config), kernel_names(plan));
-
-    const auto input = draw_values(draw, input_elements(p));
-    const auto weight = draw_values(draw, weight_elements(p));
-    const auto bias = draw_values(draw, bias_elements(p));
-    const auto expected = test::scatter(p, output_extents(p), widened(input), widened(weight), widened(bias));
-    const test::OnDevice in(device, input);
-    const test::OnDevice w(device, weight);
-    const test::OnDevice b(device, bias);
-    const test::OnDevice out(device, std::vector<float>(expected.size(), NAN));
-    launch_plan(device, *module, plan, p.batch,
-                {in.address(), w.address(), p.bias ? b.address() : 0, out.address(), 0});
-    device.synchronize();
-    const auto found = out.read();
-    for (std::size_t i = 0; i < expected.size(); ++i) {
-        if (static_cast<double>(found[i]) == expected[i]) continue;
-        FAIL("output " << i << " is " << found[i] << ", not " << expected[i]);
-    }
+    CHECK(direct().plan(p, test::emulated().device->info(), config).alignment == 4);
+    test::check_exact(direct(), draw, p, config, 64);
 }
 
 }  // namespace
