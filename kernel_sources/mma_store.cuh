@@ -116,27 +116,65 @@ __device__ __forceinline__ void write_vector(Element* row, const Element* staged
     }
 }
 
-/// Writes the staged rows: row `i` holds channel `first_channel + i` at phases (r_d, r_h) of the block, or, packed, all
-/// channels of all those phases.
-__device__ __forceinline__ void write_rows(const Staging& staging, Element* output, bool aligned, int first_channel,
-                                           int count, int r_d, int r_h) {
+/// A vector of a segment: where it is staged in the first row, and where it goes in the row of channel 0 at phase 0.
+struct RowVector {
+    const Element* staged;
+    Element* row;
+    i64 out_w;
+    int first;
+    u32 inside;
+};
+
+__device__ __forceinline__ RowVector row_vector(const Staging& staging, Element* output, int index) {
     constexpr int vectors = segment_pitch / store_vector;
-    for (int i = threadIdx.x % 32; i < count * (segments * vectors); i += 32) {
-        const int staged_row = i / (segments * vectors);
-        const int number = i / vectors % segments;
-        const int vector_number = i % vectors;
-        const int round = packed ? staged_row / (staged_rows / rounds) : 0;
-        const int channel = packed ? staged_row % (staged_rows / rounds) : first_channel + staged_row;
-        const int d = packed ? round / AxisH::block_phases : r_d;
-        const int h = packed ? round % AxisH::block_phases : r_h;
-        const Segment& target = staging.table[number];
-        if ((target.inside >> d & 1) == 0 || (target.inside >> (16 + h) & 1) == 0) continue;
-        const i64 line = (static_cast<i64>(d) * AxisH::output + h) * AxisW::output;
-        Element* row =
-            output + target.offset + (channels_last ? line * problem::out_channels : line + channel * output_volume);
-        write_vector(
-            row, staging.elements + staged_row * staging_pitch + number * segment_pitch + vector_number * store_vector,
-            vector_number * store_vector - shift, target.out_w, aligned);
+    const int number = index / vectors;
+    const int vector_number = index % vectors;
+    const Segment& target = staging.table[number];
+    return {staging.elements + number * segment_pitch + vector_number * store_vector, output + target.offset,
+            target.out_w, vector_number * store_vector - shift, target.inside};
+}
+
+/// Writes the vector of staged row `staged_row`, which holds `channel` at phases (d, h).
+__device__ __forceinline__ void write_staged_row(const RowVector& vector, bool aligned, int staged_row, int channel,
+                                                 int d, int h) {
+    if ((vector.inside >> d & 1) == 0 || (vector.inside >> (16 + h) & 1) == 0) return;
+    const Index line = (d * AxisH::output + h) * AxisW::output;
+    const Index step = channels_last ? line * static_cast<Index>(problem::out_channels)
+                                     : line + channel * static_cast<Index>(output_volume);
+    write_vector(vector.row + step, vector.staged + staged_row * staging_pitch, vector.first, vector.out_w, aligned);
+}
+
+/// Row `i` holds channel `first_channel + i` at phases (d, h). A lane takes the same vector of all of them, so that
+/// where it goes is worked out once; where a row has too few vectors for a warp, lanes take rows side by side.
+__device__ __forceinline__ void write_rows(const Staging& staging, Element* output, bool aligned, int first_channel,
+                                           int count, int d, int h) {
+    constexpr int row_vectors = segments * (segment_pitch / store_vector);
+    const int lane = threadIdx.x % 32;
+    if constexpr (row_vectors >= 24) {
+        for (int index = lane; index < row_vectors; index += 32) {
+            const RowVector vector = row_vector(staging, output, index);
+#pragma unroll 8
+            for (int i = 0; i < count; ++i)
+                write_staged_row(vector, aligned, i, first_channel + i, d, h);
+        }
+    } else {
+        for (int index = lane; index < count * row_vectors; index += 32) {
+            const int i = index / row_vectors;
+            write_staged_row(row_vector(staging, output, index % row_vectors), aligned, i, first_channel + i, d, h);
+        }
+    }
+}
+
+/// Packed columns: the rows of all channels at all phases along depth and height.
+__device__ __forceinline__ void write_packed_rows(const Staging& staging, Element* output, bool aligned) {
+    constexpr int row_vectors = segments * (segment_pitch / store_vector);
+    constexpr int round_rows = staged_rows / rounds;
+    for (int index = threadIdx.x % 32; index < row_vectors; index += 32) {
+        const RowVector vector = row_vector(staging, output, index);
+#pragma unroll 4
+        for (int row = 0; row < staged_rows; ++row)
+            write_staged_row(vector, aligned, row, row % round_rows, row / round_rows / AxisH::block_phases,
+                             row / round_rows % AxisH::block_phases);
     }
 }
 
@@ -204,7 +242,7 @@ __device__ __forceinline__ void store_packed(const Sums& sums, const Staging& st
         }
     }
     __syncwarp();
-    write_rows(staging, output, aligned, 0, staged_rows, 0, 0);
+    write_packed_rows(staging, output, aligned);
 }
 
 /// Channels last: for each phase all channels of the warp, position by position.
