@@ -4,21 +4,11 @@
 // one phase; output o and position are tied by o + padding = q * stride + phase. Along w all phases can be fused: a
 // thread then owns stride_w outputs for each of its positions, and the outputs of a row are contiguous. Input channels
 // go by in chunks through shared memory.
+#include "elements.cuh"
 #include "phases.cuh"
 #include "tconv.cuh"
 
 namespace tconv::direct {
-
-template <bool Wide>
-struct IndexOf {
-    using type = int;
-};
-template <>
-struct IndexOf<true> {
-    using type = i64;
-};
-/// Positions and offsets within one batch entry; 64-bit only where a tensor needs it.
-using Index = IndexOf<problem::wide_index>::type;
 
 using PhasesD = AxisPhases<problem::kernel_d, problem::stride_d, problem::dilation_d, problem::tap_divisor_d,
                            problem::tap_inverse_d>;

@@ -227,18 +227,18 @@ __device__ __forceinline__ void init_barriers(const Ring& ring, int stages) {
 }  // namespace tconv::hopper
 
 extern "C" __global__ void __launch_bounds__(tconv::hopper::k_pack_threads)
-    tconv_hopper_pack_weights(const tconv::hopper::Element* __restrict__ weight, unsigned char* __restrict__ packed) {
+    tconv_hopper_pack_weights(const tconv::Element* __restrict__ weight, unsigned char* __restrict__ packed) {
     tconv::hopper::pack_weights(weight, packed);
 }
 
 extern "C" __global__ void __launch_bounds__(tconv::hopper::k_pack_threads)
-    tconv_hopper_pack_input(const tconv::hopper::Element* __restrict__ input, unsigned char* __restrict__ packed) {
+    tconv_hopper_pack_input(const tconv::Element* __restrict__ input, unsigned char* __restrict__ packed) {
     tconv::hopper::pack_input(input, packed);
 }
 
 extern "C" __global__ void __launch_bounds__(tconv::hopper::threads, tconv::config::blocks)
     tconv_hopper(const __grid_constant__ tconv::TensorMap input, const unsigned char* __restrict__ weights,
-                 const tconv::hopper::Element* __restrict__ bias, tconv::hopper::Element* __restrict__ output,
+                 const tconv::Element* __restrict__ bias, tconv::Element* __restrict__ output,
                  unsigned char* __restrict__ workspace, int batch) {
     using namespace tconv;
     using namespace tconv::hopper;
@@ -284,8 +284,8 @@ extern "C" __global__ void __launch_bounds__(tconv::hopper::threads, tconv::conf
 
 /// Adds the sums of split tiles up and stores them.
 extern "C" __global__ void __launch_bounds__(tconv::k_warpgroup* tconv::hopper::consumers)
-    tconv_hopper_add(unsigned char* __restrict__ workspace, const tconv::hopper::Element* __restrict__ bias,
-                     tconv::hopper::Element* __restrict__ output, int batch) {
+    tconv_hopper_add(unsigned char* __restrict__ workspace, const tconv::Element* __restrict__ bias,
+                     tconv::Element* __restrict__ output, int batch) {
     using namespace tconv;
     using namespace tconv::hopper;
     const int group = threadIdx.x / k_warpgroup;

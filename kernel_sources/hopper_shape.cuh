@@ -5,25 +5,11 @@
 // K = input channels and taps. Output o and position q of an axis are tied by o + padding = q * stride + phase.
 #pragma once
 
+#include "elements.cuh"
 #include "phases.cuh"
 #include "wgmma.cuh"
 
 namespace tconv::hopper {
-
-template <int Bytes, bool Bfloat>
-struct ElementOf {
-    using type = float;
-};
-template <>
-struct ElementOf<2, false> {
-    using type = f16;
-};
-template <>
-struct ElementOf<2, true> {
-    using type = bf16;
-};
-/// Of the problem's tensors.
-using Element = ElementOf<problem::element_bytes, problem::bfloat>::type;
 
 template <int Math>
 struct OperandOf {

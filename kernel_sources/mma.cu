@@ -135,15 +135,15 @@ __device__ __forceinline__ void run_block(const Call& call) {
 }  // namespace tconv::mma
 
 extern "C" __global__ void __launch_bounds__(256)
-    tconv_mma_pack(const tconv::mma::Element* __restrict__ weight, tconv::u32* __restrict__ packed_weight) {
+    tconv_mma_pack(const tconv::Element* __restrict__ weight, tconv::u32* __restrict__ packed_weight) {
     using namespace tconv;
     const i64 number = static_cast<i64>(blockIdx.x) * 256 + threadIdx.x;
     if (number < mma::pack_threads) mma::pack_weights(weight, packed_weight, number);
 }
 
 extern "C" __global__ void __launch_bounds__(tconv::mma::threads, tconv::config::min_blocks)
-    tconv_mma(const tconv::mma::Element* __restrict__ input, const tconv::u32* __restrict__ packed_weight,
-              const tconv::mma::Element* __restrict__ bias, tconv::mma::Element* __restrict__ output, int batch) {
+    tconv_mma(const tconv::Element* __restrict__ input, const tconv::u32* __restrict__ packed_weight,
+              const tconv::Element* __restrict__ bias, tconv::Element* __restrict__ output, int batch) {
     using namespace tconv;
     if (mma::persistent && blockIdx.x >= mma::tiles_of(batch)) return;
     mma::run_block({input, packed_weight, bias, output, batch});

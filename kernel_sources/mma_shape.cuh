@@ -1,35 +1,11 @@
 // What the mma family's kernels know of problem and config: axes and their phases, the block's tile, shared memory.
 #pragma once
 
+#include "elements.cuh"
 #include "phases.cuh"
 #include "warp_mma.cuh"
 
 namespace tconv::mma {
-
-template <bool Wide>
-struct IndexOf {
-    using type = int;
-};
-template <>
-struct IndexOf<true> {
-    using type = i64;
-};
-/// Positions and offsets within one batch entry; 64-bit only where a tensor needs it.
-using Index = IndexOf<problem::wide_index>::type;
-
-template <int Bytes, bool Bfloat>
-struct ElementOf {
-    using type = float;
-};
-template <>
-struct ElementOf<2, false> {
-    using type = f16;
-};
-template <>
-struct ElementOf<2, true> {
-    using type = bf16;
-};
-using Element = ElementOf<problem::element_bytes, problem::bfloat>::type;
 
 // How products are made of the tensors' elements.
 constexpr bool native = config::math == 0;       // 16-bit elements as they are
