@@ -48,7 +48,7 @@ __device__ __forceinline__ bool at_end(const Cursor& cursor) {
     return cursor.chunk == cursor.chunks;
 }
 
-/// Tensors of a call, and the parts of shared memory.
+/// Tensors of a call.
 struct Call {
     const Element* input;
     const u32* weights;
