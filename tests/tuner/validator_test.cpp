@@ -447,6 +447,7 @@ TEST_CASE("a call that differs where its weights were packed before is refused")
     CHECK(outcome.kind == OutcomeKind::wrong_result);
     CHECK_THAT(outcome.reason, contains("weights packed before"));
 }
+
 TEST_CASE("a read past the end or before the start of the input is refused") {
     const OutcomeKind kind = verdict(Fault::read_past_end).kind;
     // In the interior it reads the next batch entry, behind the last one the NaN of the guard.
