@@ -3,6 +3,7 @@
 
 #include "tests/catch.hpp"
 #include "tests/search_spaces/exact.hpp"
+#include "tests/support/h200.hpp"
 #include "tests/support/random_problem.hpp"
 
 using namespace tconv;
@@ -75,13 +76,7 @@ TEST_CASE("every value of every parameter of the direct family is exact in the e
 
 TEST_CASE("the direct space of the headline volume has at least 5,000 valid configs") {
     const Problem p = parse_key("3d n8 ci48 co24 g1 i96x96x96 k3x3x3 s1x1x1 p0x0x0 op0x0x0 d1x1x1 nobias f32 nchw");
-    DeviceInfo h200;
-    h200.kind = DeviceKind::cuda;
-    h200.name = "NVIDIA H200";
-    h200.compute_major = 9;
-    h200.multiprocessors = 132;
-    h200.shared_memory_per_block = 232448;
-    h200.shared_memory_per_multiprocessor = 233472;
+    const DeviceInfo h200 = test::h200();
     std::int64_t valid = 0;
     direct().enumerate(p, h200, [&](const Config&) { return ++valid < 5000; });
     CHECK(valid >= 5000);

@@ -4,23 +4,9 @@
 #include "kernel_sources/sources.hpp"
 #include "tests/catch.hpp"
 #include "tests/search_spaces/exact.hpp"
+#include "tests/support/h200.hpp"
 
 using namespace tconv;
-
-namespace {
-
-DeviceInfo h200() {
-    DeviceInfo info;
-    info.kind = DeviceKind::cuda;
-    info.name = "NVIDIA H200";
-    info.compute_major = 9;
-    info.multiprocessors = 132;
-    info.shared_memory_per_block = 232448;
-    info.shared_memory_per_multiprocessor = 233472;
-    return info;
-}
-
-}  // namespace
 
 TEST_CASE("NVRTC compiles the tensor-core families for every kind of operand and store") {
     const auto compiler = make_nvrtc_compiler();
@@ -34,11 +20,11 @@ TEST_CASE("NVRTC compiles the tensor-core families for every kind of operand and
             const Problem p = parse_key(text);
             for (int i = 0; i < 2; ++i) {
                 const auto config = test::draw_config(
-                    space, draw, p, [](const Config&) { return true; }, h200());
+                    space, draw, p, [](const Config&) { return true; }, test::h200());
                 REQUIRE(config.has_value());
                 INFO(family << " " << text << " | " << to_string(*config));
-                const LaunchPlan plan = space.plan(p, h200(), *config);
-                check_plan(plan, p, h200());
+                const LaunchPlan plan = space.plan(p, test::h200(), *config);
+                check_plan(plan, p, test::h200());
                 CompileRequest request;
                 request.name = plan.source_file;
                 request.source = specialise(plan, p, *config);

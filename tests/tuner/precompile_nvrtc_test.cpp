@@ -4,6 +4,7 @@
 
 #include "device/nvrtc/nvrtc.hpp"
 #include "tests/catch.hpp"
+#include "tests/support/h200.hpp"
 #include "tests/support/scratch_folder.hpp"
 #include "tuner/builder.hpp"
 #include "tuner/contest.hpp"
@@ -24,17 +25,6 @@ private:
     std::string version_;
 };
 
-DeviceInfo hopper() {
-    DeviceInfo device;
-    device.kind = DeviceKind::cuda;
-    device.name = "NVIDIA H200";
-    device.compute_major = 9;
-    device.multiprocessors = 132;
-    device.shared_memory_per_block = 232448;
-    device.shared_memory_per_multiprocessor = 233472;
-    return device;
-}
-
 }  // namespace
 
 TEST_CASE("a session of the same seed finds its kernels compiled") {
@@ -49,7 +39,7 @@ TEST_CASE("a session of the same seed finds its kernels compiled") {
     const auto spaces = load_search_spaces();
     const auto nvrtc = make_nvrtc_compiler();
     const auto compile = [&] {
-        Precompiler precompiler(*nvrtc, hopper(), spaces, nullptr, 0);
+        Precompiler precompiler(*nvrtc, test::h200(), spaces, nullptr, 0);
         return precompiler.compile({problem, -1, 3, 9}, [](std::int64_t) {}, {});
     };
     const PrecompileResult first = compile();
@@ -59,8 +49,8 @@ TEST_CASE("a session of the same seed finds its kernels compiled") {
     CHECK(compile().compiled == 0);
 
     NoCompiler none(nvrtc->version());
-    Builder builder(none, hopper());
-    Contest contest(problem, hopper(), spaces, 9, 200, 1e-4);
+    Builder builder(none, test::h200());
+    Contest contest(problem, test::h200(), spaces, 9, 200, 1e-4);
     for (int i = 0; i < 3; ++i) {
         const CompileResult result = builder.build(*contest.next());
         CHECK(result.ok);
@@ -75,7 +65,7 @@ TEST_CASE("the kernels that need no config compile for every architecture that i
     const auto spaces = load_search_spaces();
     const auto nvrtc = make_nvrtc_compiler();
     for (const auto& [major, minor] : std::vector<std::pair<int, int>>{{8, 0}, {8, 9}, {9, 0}}) {
-        DeviceInfo device = hopper();
+        DeviceInfo device = test::h200();
         device.compute_major = major;
         device.compute_minor = minor;
         Precompiler precompiler(*nvrtc, device, spaces, nullptr, 0);
