@@ -27,14 +27,9 @@ __device__ __forceinline__ Floats<4> make_piece(int column, const Value& value) 
         } else if constexpr (!split) {
             word = value(first + 2 * i).bits | static_cast<u32>(value(first + 2 * i + 1).bits) << 16;
         } else {
-            const float even = value(first + 2 * i);
-            const float odd = value(first + 2 * i + 1);
-            word = pack_bf16(even, odd);
-            if (low_parts) {
-                const float even_high = __uint_as_float(word << 16);
-                const float odd_high = __uint_as_float(word & 0xffff0000u);
-                word = pack_bf16(even - even_high, odd - odd_high);
-            }
+            u32 high, low;
+            split_bf16(value(first + 2 * i), value(first + 2 * i + 1), high, low);
+            word = low_parts ? low : high;
         }
         piece.v[i] = __uint_as_float(word);
     }

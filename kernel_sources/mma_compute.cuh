@@ -14,19 +14,6 @@ struct InputFragment {
     u32 low[4];  // where values are split
 };
 
-/// High and low parts of values whose sum is nearly the value.
-__device__ __forceinline__ void split_tf32(u32 bits, u32& high, u32& low) {
-    const float value = __uint_as_float(bits);
-    high = round_to_tf32(value);
-    low = round_to_tf32(value - __uint_as_float(high));
-}
-__device__ __forceinline__ void split_bf16(u32 first, u32 second, u32& high, u32& low) {
-    const float a = __uint_as_float(first);
-    const float b = __uint_as_float(second);
-    high = pack_bf16(a, b);
-    low = pack_bf16(a - __uint_as_float(high << 16), b - __uint_as_float(high & 0xffff0000u));
-}
-
 /// `row` and `row_8` are the lane's words of its two positions: words 0, 4 (and 8, 12) of the step are its own.
 __device__ __forceinline__ InputFragment load_input_fragment(const u32* row, const u32* row_8) {
     InputFragment fragment{};
@@ -35,12 +22,13 @@ __device__ __forceinline__ InputFragment load_input_fragment(const u32* row, con
     for (int i = 0; i < 4; ++i) {
         if constexpr (bf16_thrice) {
             const u32* words = rows[i % 2] + i / 2 * (8 * word_pitch);
-            split_bf16(words[0], words[4 * word_pitch], fragment.high[i], fragment.low[i]);
+            split_bf16(__uint_as_float(words[0]), __uint_as_float(words[4 * word_pitch]), fragment.high[i],
+                       fragment.low[i]);
         } else {
             const u32 word = rows[i % 2][i / 2 * (4 * word_pitch)];
             if constexpr (native) fragment.high[i] = word;
             if constexpr (tf32_once) fragment.high[i] = round_to_tf32(__uint_as_float(word));
-            if constexpr (tf32_thrice) split_tf32(word, fragment.high[i], fragment.low[i]);
+            if constexpr (tf32_thrice) split_tf32(__uint_as_float(word), fragment.high[i], fragment.low[i]);
         }
     }
     return fragment;

@@ -27,8 +27,7 @@ __device__ __forceinline__ PackPlace pack_place(i64 number) {
 
 constexpr i64 pack_threads = static_cast<i64>(problem::groups) * channel_blocks * chunks * steps * block_fragments * 64;
 
-/// Offset `number` along an axis of a block that works on phase `phase` (0 where they are joined): how many taps come
-/// before it and which tapped phases have one.
+/// How many taps of the block come before an offset of an axis, and how many it has.
 struct Slots {
     int before;
     int count;
@@ -70,16 +69,11 @@ __device__ __forceinline__ void put_packed(u32* fragment, int half, T first, T s
     if constexpr (native) {
         fragment[half] = first.bits | static_cast<u32>(second.bits) << 16;
     } else if constexpr (bf16_thrice) {
-        const float a = to_float(first);
-        const float b = to_float(second);
-        const u32 high = pack_bf16(a, b);
-        fragment[half] = high;
-        fragment[2 + half] = pack_bf16(a - __uint_as_float(high << 16), b - __uint_as_float(high & 0xffff0000u));
+        split_bf16(to_float(first), to_float(second), fragment[half], fragment[2 + half]);
+    } else if constexpr (split) {
+        split_tf32(to_float(first), fragment[half], fragment[2 + half]);
     } else {
-        const float value = to_float(first);
-        const u32 high = round_to_tf32(value);
-        fragment[half] = high;
-        if constexpr (split) fragment[2 + half] = round_to_tf32(value - __uint_as_float(high));
+        fragment[half] = round_to_tf32(to_float(first));
     }
 }
 
@@ -104,9 +98,6 @@ __device__ __forceinline__ void pack_tap(u32* fragment, const Element* weight, c
 /// All slots at one offset of each axis.
 __device__ __forceinline__ void pack_offset(u32* words, const Element* weight, const PackPlace& place, int d, int h,
                                             int w) {
-    const Slots slots_d = slots_of<AxisD>(d);
-    const Slots slots_h = slots_of<AxisH>(h);
-    const Slots slots_w = slots_of<AxisW>(w);
     const int column = place.fragment * 8 + place.lane / 4;
     const int total_w = AxisW::joined && !packed ? AxisW::kernel : run_of<AxisW>(place.phase_w).count;
     const int total_h = AxisH::joined && !packed ? AxisH::kernel : run_of<AxisH>(place.phase_h).count;
@@ -122,6 +113,9 @@ __device__ __forceinline__ void pack_offset(u32* words, const Element* weight, c
                  kernel_index<AxisW>(place.phase_w, index_w, w));
         return;
     }
+    const Slots slots_d = slots_of<AxisD>(d);
+    const Slots slots_h = slots_of<AxisH>(h);
+    const Slots slots_w = slots_of<AxisW>(w);
     int slot = (slots_d.before * total_w + slots_d.count * slots_w.before) * steps * total_h +
                slots_d.count * slots_w.count * (place.step * total_h + slots_h.before);
     for (int index_d = 0; index_d < AxisD::tapped; ++index_d) {

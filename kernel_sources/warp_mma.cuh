@@ -142,6 +142,16 @@ __device__ __forceinline__ float from_float<float>(float value) {
     return value;
 }
 
+/// High and low part of a value, whose sum is nearly the value; of two values, packed as pack_bf16 does.
+__device__ __forceinline__ void split_tf32(float value, u32& high, u32& low) {
+    high = round_to_tf32(value);
+    low = round_to_tf32(value - __uint_as_float(high));
+}
+__device__ __forceinline__ void split_bf16(float first, float second, u32& high, u32& low) {
+    high = pack_bf16(first, second);
+    low = pack_bf16(first - __uint_as_float(high << 16), second - __uint_as_float(high & 0xffff0000u));
+}
+
 #endif
 
 }  // namespace tconv
