@@ -1,12 +1,9 @@
 // The products of one chunk of channels: every offset of the block's taps against its positions and columns.
 #pragma once
 
-#include "mma_shape.cuh"
+#include "product_shape.cuh"
 
-namespace tconv::mma {
-
-/// Accumulators of a warp: [fragment of positions][phase][fragment of channels][register].
-using Sums = float[m_fragments][sum_phases][n_fragments][4];
+namespace tconv::product {
 
 /// A lane's input of 16 positions and one step along K.
 struct InputFragment {
@@ -175,4 +172,4 @@ __device__ __forceinline__ void multiply_chunk(Sums& sums, const u32* stage, con
     }
 }
 
-}  // namespace tconv::mma
+}  // namespace tconv::product

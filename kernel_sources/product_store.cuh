@@ -2,9 +2,9 @@
 // writes whole vectors and lines.
 #pragma once
 
-#include "mma_compute.cuh"
+#include "product_shape.cuh"
 
-namespace tconv::mma {
+namespace tconv::product {
 
 // Positions of a warp are taken in segments that are contiguous along the width. Channels first, or with packed
 // columns: a segment's outputs of all phases along the width lie behind one another in a row of the tensor; `unit` of
@@ -307,4 +307,4 @@ __device__ __forceinline__ void store_channels(const Sums& sums, const Staging& 
     }
 }
 
-}  // namespace tconv::mma
+}  // namespace tconv::product

@@ -2,9 +2,9 @@
 // [offset d][offset w][step][offset h][tapped phase][fragment][lane][register].
 #pragma once
 
-#include "mma_shape.cuh"
+#include "product_shape.cuh"
 
-namespace tconv::mma {
+namespace tconv::product {
 
 /// What one thread packs: its lane's registers `half` (of 0 and 1) of a fragment, for all taps, which lie behind one
 /// another in the tensor.
@@ -159,4 +159,4 @@ __device__ __forceinline__ void pack_weights(const Element* weight, u32* words, 
     }
 }
 
-}  // namespace tconv::mma
+}  // namespace tconv::product

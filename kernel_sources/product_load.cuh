@@ -1,9 +1,9 @@
 // Input and packed weights of one chunk of channels, from device to shared memory.
 #pragma once
 
-#include "mma_shape.cuh"
+#include "product_shape.cuh"
 
-namespace tconv::mma {
+namespace tconv::product {
 
 /// Words that lie in the tensor as they lie in shared memory are copied asynchronously. Pairs of 16-bit channels that
 /// do not are gathered through registers.
@@ -135,4 +135,4 @@ __device__ __forceinline__ void put_gathered(u32* stage, const Gathered& gathere
     }
 }
 
-}  // namespace tconv::mma
+}  // namespace tconv::product

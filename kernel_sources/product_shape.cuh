@@ -1,11 +1,12 @@
-// What the mma family's kernels know of problem and config: axes and their phases, the block's tile, shared memory.
+// What the kernels of an implicit product know of problem and config: axes and their phases, the block's tile, shared
+// memory.
 #pragma once
 
 #include "elements.cuh"
 #include "phases.cuh"
 #include "warp_mma.cuh"
 
-namespace tconv::mma {
+namespace tconv::product {
 
 // How products are made of the tensors' elements.
 constexpr bool native = config::math == 0;       // 16-bit elements as they are
@@ -238,6 +239,9 @@ __device__ __forceinline__ Place place_of_tile(i64 number) {
     return place;
 }
 
+/// Accumulators of a lane: [fragment of positions][phase][fragment of channels][register].
+using Sums = float[m_fragments][sum_phases][n_fragments][4];
+
 /// Columns to the left of the tile's halo, so that a row of the shared tile begins at a multiple of `vector`.
 __device__ __forceinline__ int lead_of(const Place& place) {
     if constexpr (channels_last || vector == 1) return 0;
@@ -260,4 +264,4 @@ __device__ __forceinline__ Position position_of(int number) {
             number % tile_w};
 }
 
-}  // namespace tconv::mma
+}  // namespace tconv::product

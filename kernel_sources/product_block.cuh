@@ -1,0 +1,133 @@
+// An implicit matrix product: rows are positions q of the output's coarse grid (o + padding = q * stride + phase),
+// columns are phases x output channels, K is offsets x input channels. A block loads its positions' inputs with their
+// halo once a chunk of channels and every tap reads them shifted; phases joined in a block share those reads.
+//
+// What a chunk's products are computed with is included before: Rows, rows_of_lane and multiply_chunk.
+#pragma once
+
+#include "product_load.cuh"
+#include "product_store.cuh"
+
+namespace tconv::product {
+
+constexpr bool persistent = config::persistent != 0;
+
+/// A chunk of a tile: blocks take one after the other, tile after tile, and load some ahead of the one they compute.
+struct Cursor {
+    i64 tile;
+    int chunk;
+    Place place;
+    int lead;
+    int chunks;  // of the tile: none where the block's phase has no taps
+};
+
+__device__ __forceinline__ i64 tiles_of(int batch) {
+    return static_cast<i64>(config::entry_blocks) * ((batch + tile_n - 1) / tile_n);
+}
+
+__device__ __forceinline__ void enter_tile(Cursor& cursor, i64 tile, int batch) {
+    cursor.tile = tile;
+    cursor.chunk = 0;
+    cursor.chunks = 0;
+    if (persistent && tile >= tiles_of(batch)) return;
+    cursor.place = place_of_tile(tile);
+    cursor.lead = lead_of(cursor.place);
+    const bool tapped = cursor.place.run_d.count > 0 && cursor.place.run_h.count > 0 && cursor.place.run_w.count > 0;
+    cursor.chunks = tapped ? chunks : 0;
+}
+
+/// Enters the next tile that has chunks, or the end, where the one at hand has no more.
+__device__ __forceinline__ void settle(Cursor& cursor, int batch) {
+    while (cursor.chunk == cursor.chunks && persistent && cursor.tile < tiles_of(batch))
+        enter_tile(cursor, cursor.tile + gridDim.x, batch);
+}
+
+__device__ __forceinline__ bool at_end(const Cursor& cursor) {
+    return cursor.chunk == cursor.chunks;
+}
+
+/// Tensors of a call.
+struct Call {
+    const Element* input;
+    const u32* weights;
+    const Element* bias;
+    Element* output;
+    int batch;
+};
+
+/// Starts loading the cursor's chunk into a stage and moves the cursor on.
+__device__ __forceinline__ void load_next(Cursor& cursor, u32* stage, const Call& call) {
+    if (!at_end(cursor)) {
+        if constexpr (!gathers) copy_input(stage, call.input, cursor.place, call.batch, cursor.lead, cursor.chunk);
+        copy_weights(stage + input_stage, call.weights, cursor.place, cursor.chunk);
+        ++cursor.chunk;
+        settle(cursor, call.batch);
+    }
+    copy_async_commit();
+}
+
+/// The same for a gathered input: the chunk waits in registers.
+__device__ __forceinline__ bool gather_next(Gathered& gathered, Cursor& cursor, const Call& call) {
+    if constexpr (!gathers) return false;
+    if (at_end(cursor)) return false;
+    gather_input(gathered, call.input, cursor.place, call.batch, cursor.lead, cursor.chunk);
+    ++cursor.chunk;
+    settle(cursor, call.batch);
+    return true;
+}
+
+__device__ __forceinline__ void store_tile(const Sums& sums, const Call& call, const Place& place, int warp_m,
+                                           int warp_n) {
+    const Staging staging = make_staging(place, call.batch, threadIdx.x / 32, warp_m);
+    __syncwarp();
+    const bool aligned = reinterpret_cast<u64>(call.output) % (store_vector * sizeof(Element)) == 0;
+    const int first_channel = place.channel_block * block_channels + warp_n * n_fragments * 8;
+    if constexpr (packed) {
+        store_packed(sums, staging, call.bias, call.output, place, aligned);
+    } else if constexpr (stores_rows) {
+        store_rows(sums, staging, call.bias, call.output, place, first_channel, aligned);
+    } else {
+        store_channels(sums, staging, call.bias, call.output, place, first_channel, aligned);
+    }
+    __syncwarp();
+}
+
+__device__ __forceinline__ void run_block(const Call& call) {
+    constexpr int stages = config::stages;
+    u32* shared = dynamic_shared<u32>();
+    const int warp_m = threadIdx.x / 32 % warps_m;
+    const int warp_n = threadIdx.x / 32 / warps_m;
+    Cursor at;
+    enter_tile(at, blockIdx.x, call.batch);
+    Cursor ahead = at;
+    settle(ahead, call.batch);
+    Cursor gathering = ahead;
+    Gathered gathered;
+    if (gather_next(gathered, gathering, call)) put_gathered(shared, gathered);
+#pragma unroll
+    for (int stage = 0; stage < stages - 1; ++stage)
+        load_next(ahead, shared + stage * stage_words, call);
+    int stage = 0;
+    int free_stage = stages - 1;
+    do {
+        Sums sums = {};
+        const Rows rows = rows_of_lane(warp_m, at.lead);
+#pragma unroll 1
+        for (int chunk = 0; chunk < at.chunks; ++chunk) {
+            copy_async_wait<stages - 2>();
+            __syncthreads();
+            load_next(ahead, shared + free_stage * stage_words, call);
+            const bool more = gather_next(gathered, gathering, call);
+            multiply_chunk(sums, shared + stage * stage_words, rows, at.place, warp_n);
+            const int next = stage + 1 == stages ? 0 : stage + 1;
+            if (more) put_gathered(shared + next * stage_words, gathered);
+            free_stage = stage;
+            stage = next;
+        }
+        if constexpr (!persistent) __syncthreads();
+        store_tile(sums, call, at.place, warp_m, warp_n);
+        if constexpr (persistent) enter_tile(at, at.tile + gridDim.x, call.batch);
+    } while (persistent && at.tile < tiles_of(call.batch));
+}
+
+}  // namespace tconv::product
