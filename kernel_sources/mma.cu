@@ -1,6 +1,7 @@
 // Transposed convolution on the tensor cores by warp-wide products (mma.sync, compute capability 8.0 and up), for every
 // problem in every type and layout. A first launch packs the weights into the order in which lanes hold them.
 #include "mma_compute.cuh"
+#include "mma_pack.cuh"
 #include "product_block.cuh"
 #include "product_pack.cuh"
 
@@ -16,5 +17,5 @@ extern "C" __global__ void __launch_bounds__(tconv::product::threads, tconv::con
               const tconv::Element* __restrict__ bias, tconv::Element* __restrict__ output, int batch) {
     using namespace tconv;
     if (product::persistent && blockIdx.x >= product::tiles_of(batch)) return;
-    product::run_block({input, packed_weight, bias, output, batch});
+    product::run_block({input, packed_weight, bias, output, batch, nullptr});
 }

@@ -1,6 +1,7 @@
 // The products of one chunk of channels: every offset of the block's taps against its positions and columns.
 #pragma once
 
+#include "mma_shape.cuh"
 #include "product_shape.cuh"
 
 namespace tconv::product {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "product_load.cuh"
+#include "product_split.cuh"
 #include "product_store.cuh"
 
 namespace tconv::product {
@@ -18,7 +19,7 @@ struct Cursor {
     int chunk;
     Place place;
     int lead;
-    int chunks;  // of the tile: none where the block's phase has no taps
+    int chunks;  // end of the block's: none where its phase has no taps
 };
 
 __device__ __forceinline__ i64 tiles_of(int batch) {
@@ -33,7 +34,10 @@ __device__ __forceinline__ void enter_tile(Cursor& cursor, i64 tile, int batch) 
     cursor.place = place_of_tile(tile);
     cursor.lead = lead_of(cursor.place);
     const bool tapped = cursor.place.run_d.count > 0 && cursor.place.run_h.count > 0 && cursor.place.run_w.count > 0;
-    cursor.chunks = tapped ? chunks : 0;
+    if (!tapped) return;
+    const int split = splits > 1 ? static_cast<int>(blockIdx.x % splits) : 0;
+    cursor.chunk = chunks * split / splits;
+    cursor.chunks = chunks * (split + 1) / splits;
 }
 
 /// Enters the next tile that has chunks, or the end, where the one at hand has no more.
@@ -53,6 +57,7 @@ struct Call {
     const Element* bias;
     Element* output;
     int batch;
+    float* partials;  // where blocks share a tile
 };
 
 /// Starts loading the cursor's chunk into a stage and moves the cursor on.
@@ -81,7 +86,7 @@ __device__ __forceinline__ void store_tile(const Sums& sums, const Call& call, c
     const Staging staging = make_staging(place, call.batch, threadIdx.x / 32, warp_m);
     __syncwarp();
     const bool aligned = reinterpret_cast<u64>(call.output) % (store_vector * sizeof(Element)) == 0;
-    const int first_channel = place.channel_block * block_channels + warp_n * n_fragments * 8;
+    const int first_channel = place.channel_block * block_channels + warp_n * n_fragments * fragment_columns;
     if constexpr (packed) {
         store_packed(sums, staging, call.bias, call.output, place, aligned);
     } else if constexpr (stores_rows) {
@@ -98,7 +103,7 @@ __device__ __forceinline__ void run_block(const Call& call) {
     const int warp_m = threadIdx.x / 32 % warps_m;
     const int warp_n = threadIdx.x / 32 / warps_m;
     Cursor at;
-    enter_tile(at, blockIdx.x, call.batch);
+    enter_tile(at, blockIdx.x / splits, call.batch);
     Cursor ahead = at;
     settle(ahead, call.batch);
     Cursor gathering = ahead;
@@ -113,7 +118,7 @@ __device__ __forceinline__ void run_block(const Call& call) {
         Sums sums = {};
         const Rows rows = rows_of_lane(warp_m, at.lead);
 #pragma unroll 1
-        for (int chunk = 0; chunk < at.chunks; ++chunk) {
+        for (int chunk = at.chunk; chunk < at.chunks; ++chunk) {
             copy_async_wait<stages - 2>();
             __syncthreads();
             load_next(ahead, shared + free_stage * stage_words, call);
@@ -124,10 +129,21 @@ __device__ __forceinline__ void run_block(const Call& call) {
             free_stage = stage;
             stage = next;
         }
+        if constexpr (splits > 1) {
+            put_partial(sums, call.partials, at.tile, static_cast<int>(blockIdx.x % splits));
+            return;
+        }
         if constexpr (!persistent) __syncthreads();
         store_tile(sums, call, at.place, warp_m, warp_n);
         if constexpr (persistent) enter_tile(at, at.tile + gridDim.x, call.batch);
     } while (persistent && at.tile < tiles_of(call.batch));
+}
+
+/// The second launch where blocks share a tile.
+__device__ __forceinline__ void finish_block(const Call& call) {
+    Sums sums = {};
+    add_partials(sums, call.partials, blockIdx.x);
+    store_tile(sums, call, place_of_tile(blockIdx.x), threadIdx.x / 32 % warps_m, threadIdx.x / 32 / warps_m);
 }
 
 }  // namespace tconv::product

@@ -1,23 +1,21 @@
-// Weights into the order in which the mma family's blocks and lanes read them: [group][channel block][phase][chunk]
-// [offset d][offset w][step][offset h][tapped phase][fragment][lane][register].
+// Weights into the order in which blocks and lanes read them: [group][channel block][phase][chunk][offset d][offset w]
+// [step][offset h][tapped phase][words of a tap]. What a tap's words are is included before (mma_pack.cuh,
+// fma_pack.cuh): pack_parts, pack_column and pack_part.
 #pragma once
 
 #include "product_shape.cuh"
 
 namespace tconv::product {
 
-/// What one thread packs: its lane's registers `half` (of 0 and 1) of a fragment, for all taps, which lie behind one
-/// another in the tensor.
+/// What one thread packs: a part of each tap's words, for all taps, which lie behind one another in the tensor.
 struct PackPlace {
-    int lane, half, fragment, step, chunk, channel_block, group;
+    int part, step, chunk, channel_block, group;
     int phase_d, phase_h, phase_w;
 };
 
 __device__ __forceinline__ PackPlace pack_place(i64 number) {
     PackPlace place{};
-    place.half = split_off(number, 2);
-    place.lane = split_off(number, 32);
-    place.fragment = split_off(number, block_fragments);
+    place.part = split_off(number, pack_parts);
     place.step = split_off(number, steps);
     place.chunk = split_off(number, chunks);
     place.channel_block = split_off(number, channel_blocks);
@@ -25,7 +23,7 @@ __device__ __forceinline__ PackPlace pack_place(i64 number) {
     return place;
 }
 
-constexpr i64 pack_threads = static_cast<i64>(problem::groups) * channel_blocks * chunks * steps * block_fragments * 64;
+constexpr i64 pack_threads = static_cast<i64>(problem::groups) * channel_blocks * chunks * steps * pack_parts;
 
 /// How many taps of the block come before an offset of an axis, and how many it has.
 struct Slots {
@@ -49,36 +47,14 @@ __device__ __forceinline__ int kernel_index(int phase, int index, int number) {
     return number < taps.count ? taps.first + number * static_cast<int>(A::Phases::kernel_step) : -1;
 }
 
-/// The two channels of register `half` of a lane within a step, as the input's words give them.
-__device__ __forceinline__ int step_channel(int lane, int half, int part) {
-    const int t = lane % 4;
-    if constexpr (native) return 2 * t + 8 * half + part;
-    if constexpr (bf16_thrice) return t + 8 * half + 4 * part;
-    return t + 4 * half;
-}
-
 __device__ __forceinline__ Element weight_at(const Element* weight, int group, int in_channel, int out_channel, int k) {
     const bool inside = in_channel < in_group && out_channel < out_group && k >= 0;
     const i64 row = static_cast<i64>(group) * in_group + in_channel;
     return inside ? load_readonly(weight + (row * out_group + out_channel) * kernel_volume + k) : Element{};
 }
 
-/// Writes the packed form of two channels (of one, in TF32) into a fragment's registers.
-template <class T>
-__device__ __forceinline__ void put_packed(u32* fragment, int half, T first, T second) {
-    if constexpr (native) {
-        fragment[half] = first.bits | static_cast<u32>(second.bits) << 16;
-    } else if constexpr (bf16_thrice) {
-        split_bf16(to_float(first), to_float(second), fragment[half], fragment[2 + half]);
-    } else if constexpr (split) {
-        split_tf32(to_float(first), fragment[half], fragment[2 + half]);
-    } else {
-        fragment[half] = round_to_tf32(to_float(first));
-    }
-}
-
 /// The tap of one slot.
-__device__ __forceinline__ void pack_tap(u32* fragment, const Element* weight, const PackPlace& place, int out_channel,
+__device__ __forceinline__ void pack_tap(u32* words, const Element* weight, const PackPlace& place, int out_channel,
                                          int kernel_d, int kernel_h, int kernel_w) {
     const bool tapped = kernel_d >= 0 && kernel_h >= 0 && kernel_w >= 0;
     const int k =
@@ -86,19 +62,14 @@ __device__ __forceinline__ void pack_tap(u32* fragment, const Element* weight, c
                      kernel_w
                : -1;
     const int first_channel = place.chunk * config::channel_chunk + place.step * (step_words * word_channels);
-    const Element first =
-        weight_at(weight, place.group, first_channel + step_channel(place.lane, place.half, 0), out_channel, k);
-    const Element second =
-        native || bf16_thrice
-            ? weight_at(weight, place.group, first_channel + step_channel(place.lane, place.half, 1), out_channel, k)
-            : Element{};
-    put_packed(fragment, place.half, first, second);
+    pack_part(words, place.part,
+              [&](int channel) { return weight_at(weight, place.group, first_channel + channel, out_channel, k); });
 }
 
 /// All slots at one offset of each axis.
 __device__ __forceinline__ void pack_offset(u32* words, const Element* weight, const PackPlace& place, int d, int h,
                                             int w) {
-    const int column = place.fragment * 8 + place.lane / 4;
+    const int column = pack_column(place.part);
     const int total_w = AxisW::joined && !packed ? AxisW::kernel : run_of<AxisW>(place.phase_w).count;
     const int total_h = AxisH::joined && !packed ? AxisH::kernel : run_of<AxisH>(place.phase_h).count;
     if constexpr (packed) {
@@ -134,10 +105,8 @@ __device__ __forceinline__ void pack_offset(u32* words, const Element* weight, c
 }
 
 __device__ __forceinline__ void pack_phase(const Element* weight, u32* words, const PackPlace& place) {
-    u32* block =
-        words +
-        packed_offset(place.group, place.channel_block, place.phase_d, place.phase_h, place.phase_w, place.chunk) +
-        (place.fragment * 32 + place.lane) * fragment_registers;
+    u32* block = words + packed_offset(place.group, place.channel_block, place.phase_d, place.phase_h, place.phase_w,
+                                       place.chunk);
     const int count_d = run_of<AxisD>(place.phase_d).count;
     const int count_h = run_of<AxisH>(place.phase_h).count;
     const int count_w = run_of<AxisW>(place.phase_w).count;

@@ -1,5 +1,5 @@
 // What the kernels of an implicit product know of problem and config: axes and their phases, the block's tile, shared
-// memory.
+// memory. What a family's arithmetic looks like is included before (mma_shape.cuh, fma_shape.cuh).
 #pragma once
 
 #include "elements.cuh"
@@ -8,21 +8,10 @@
 
 namespace tconv::product {
 
-// How products are made of the tensors' elements.
-constexpr bool native = config::math == 0;       // 16-bit elements as they are
-constexpr bool tf32_once = config::math == 1;    // rounded to TF32
-constexpr bool tf32_thrice = config::math == 2;  // high and low TF32 parts, three products
-constexpr bool bf16_thrice = config::math == 3;  // high and low bfloat16 parts, three products
-constexpr bool split = tf32_thrice || bf16_thrice;
-
 /// A 32-bit word of the shared input tile holds this many channels of a position.
 constexpr int word_channels = native ? 2 : 1;
-/// Words of one position that one step along K takes.
-constexpr int step_words = bf16_thrice ? 16 : 8;
 constexpr int chunk_words = config::channel_chunk / word_channels;
 constexpr int steps = chunk_words / step_words;
-/// Registers of a lane's fragment of weights: 16 (8) x 8 of them, split ones as high and low part.
-constexpr int fragment_registers = split ? 4 : 2;
 
 __device__ constexpr int count_bits(u32 bits) {
     int count = 0;
@@ -130,9 +119,9 @@ constexpr int tile_positions = tile_n * tile_d * tile_h * tile_w;
 constexpr int warps_m = config::warps_m;
 constexpr int warps_n = config::warps_n;
 constexpr int threads = 32 * warps_m * warps_n;
-constexpr int m_fragments = config::m_fragments;  // of 16 positions
-constexpr int n_fragments = config::n_fragments;  // of 8 channels, for each phase; of 8 columns where they are packed
-constexpr int warp_rows = 16 * m_fragments;
+constexpr int m_fragments = config::m_fragments;  // of positions
+constexpr int n_fragments = config::n_fragments;  // of channels, for each phase; of columns where they are packed
+constexpr int warp_rows = fragment_rows * m_fragments;
 
 /// Columns of the product: for each tapped phase of the block the block's channels; or, packed, one behind the other
 /// with the channels of a phase together, and zeros where a phase has no tap at an offset.
@@ -140,7 +129,7 @@ constexpr bool packed = config::packed_columns != 0;
 constexpr int joined_phases = AxisD::tapped * AxisH::tapped * AxisW::tapped;
 constexpr int sum_phases = packed ? 1 : joined_phases;
 constexpr int block_fragments = warps_n * n_fragments;
-constexpr int block_channels = 8 * block_fragments;
+constexpr int block_channels = fragment_columns * block_fragments;
 
 constexpr int in_group = static_cast<int>(problem::in_channels / problem::groups);
 constexpr int out_group = static_cast<int>(problem::out_channels / problem::groups);
@@ -167,9 +156,9 @@ constexpr int block_taps = packed ? AxisD::offsets * AxisH::offsets * AxisW::off
                                   : (AxisD::joined ? AxisD::kernel : AxisD::offsets) *
                                         (AxisH::joined ? AxisH::kernel : AxisH::offsets) *
                                         (AxisW::joined ? AxisW::kernel : AxisW::offsets);
-/// Words of one tap and step: the block's fragments, lane by lane.
-constexpr int tap_words = block_fragments * 32 * fragment_registers;
-constexpr int weight_stage = block_taps * steps * tap_words;
+/// Words of one tap and step: the block's fragments.
+constexpr int tap_words = block_fragments * fragment_words;
+constexpr int weight_stage = (block_taps * steps * tap_words + 3) / 4 * 4;
 constexpr int stage_words = input_stage + weight_stage;
 
 /// Phases along axes that are not joined: each combination has its own packed weights.
@@ -240,7 +229,7 @@ __device__ __forceinline__ Place place_of_tile(i64 number) {
 }
 
 /// Accumulators of a lane: [fragment of positions][phase][fragment of channels][register].
-using Sums = float[m_fragments][sum_phases][n_fragments][4];
+using Sums = float[m_fragments][sum_phases][n_fragments][fragment_sums];
 
 /// Columns to the left of the tile's halo, so that a row of the shared tile begins at a multiple of `vector`.
 __device__ __forceinline__ int lead_of(const Place& place) {
@@ -255,10 +244,11 @@ struct Position {
 };
 __device__ __forceinline__ Position position_of(int number) {
     if constexpr (config::reuse_rows != 0) {
-        // 16 along w, then along h: the fragments of a warp lie above each other.
-        constexpr int columns = tile_w / 16;
-        return {number / (16 * tile_h * columns * tile_d), number / (16 * tile_h * columns) % tile_d,
-                number / 16 % tile_h, number / (16 * tile_h) % columns * 16 + number % 16};
+        // A fragment along w, then along h: the fragments of a warp lie above each other.
+        constexpr int columns = tile_w / fragment_rows;
+        return {number / (fragment_rows * tile_h * columns * tile_d),
+                number / (fragment_rows * tile_h * columns) % tile_d, number / fragment_rows % tile_h,
+                number / (fragment_rows * tile_h) % columns * fragment_rows + number % fragment_rows};
     }
     return {number / (tile_w * tile_h * tile_d), number / (tile_w * tile_h) % tile_d, number / tile_w % tile_h,
             number % tile_w};

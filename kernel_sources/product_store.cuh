@@ -20,7 +20,7 @@ constexpr int segment_pitch = config::segment_pitch;  // elements
 constexpr int staging_pitch =
     config::staging_pitch;  // elements from one staged row (channels last: position) to the next
 constexpr int rounds = AxisD::block_phases * AxisH::block_phases;
-constexpr int staged_rows = packed ? rounds * (channels_last ? 1 : out_group) : 8;
+constexpr int staged_rows = packed ? rounds * (channels_last ? 1 : out_group) : fragment_columns;
 
 /// Where a segment's first position goes at phase 0 of joined axes.
 struct Segment {
@@ -80,12 +80,9 @@ __device__ __forceinline__ int staged_element(int staged_row, int row) {
     return staged_row * staging_pitch + row / segment * segment_pitch + row % segment * unit + shift;
 }
 
-/// Rows of fragments of this lane: rows lane / 4 and lane / 4 + 8, columns lane % 4 * 2 and the next.
+/// Row of the warp that sum `i` of fragment `m` belongs to.
 __device__ __forceinline__ int row_of(int m, int i) {
-    return m * 16 + threadIdx.x % 32 / 4 + i / 2 * 8;
-}
-__device__ __forceinline__ int column_of(int i) {
-    return threadIdx.x % 4 * 2 + i % 2;
+    return m * fragment_rows + fragment_row(i);
 }
 
 /// N elements that are written in one access.
@@ -188,16 +185,18 @@ __device__ __forceinline__ void store_rows(const Sums& sums, const Staging& stag
             const bool tapped = AxisD::tapped_index(d) >= 0 && AxisH::tapped_index(h) >= 0;
 #pragma unroll
             for (int n = 0; n < n_fragments; ++n) {
-                const int channel = first_channel + 8 * n;
+                const int channel = first_channel + fragment_columns * n;
                 if (channel >= out_group) break;
-                const float biases[2] = {bias_at(bias, place, channel + column_of(0)),
-                                         bias_at(bias, place, channel + column_of(1))};
+                float biases[fragment_sums];
+#pragma unroll
+                for (int i = 0; i < fragment_sums; ++i)
+                    biases[i] = bias_at(bias, place, channel + fragment_column(i));
                 __syncwarp();
 #pragma unroll
                 for (int m = 0; m < m_fragments; ++m) {
 #pragma unroll
-                    for (int i = 0; i < 4; ++i) {
-                        Element* target = staging.elements + staged_element(column_of(i), row_of(m, i));
+                    for (int i = 0; i < fragment_sums; ++i) {
+                        Element* target = staging.elements + staged_element(fragment_column(i), row_of(m, i));
 #pragma unroll
                         for (int w = 0; w < AxisW::block_phases; ++w) {
                             const int index_w = AxisW::tapped_index(w);
@@ -205,12 +204,12 @@ __device__ __forceinline__ void store_rows(const Sums& sums, const Staging& stag
                                 (AxisD::tapped_index(d) * AxisH::tapped + AxisH::tapped_index(h)) * AxisW::tapped +
                                 index_w;
                             const float sum = tapped && index_w >= 0 ? sums[m][index < 0 ? 0 : index][n][i] : 0.0f;
-                            target[w] = from_float<Element>(sum + biases[i % 2]);
+                            target[w] = from_float<Element>(sum + biases[i]);
                         }
                     }
                 }
                 __syncwarp();
-                write_rows(staging, output, aligned, channel, min(8, out_group - channel), d, h);
+                write_rows(staging, output, aligned, channel, min(fragment_columns, out_group - channel), d, h);
             }
         }
     }
@@ -222,8 +221,8 @@ __device__ __forceinline__ void store_packed(const Sums& sums, const Staging& st
 #pragma unroll
     for (int n = 0; n < n_fragments; ++n) {
 #pragma unroll
-        for (int side = 0; side < 2; ++side) {
-            const int column = n * 8 + column_of(side);
+        for (int i = 0; i < fragment_sums; ++i) {
+            const int column = n * fragment_columns + fragment_column(i);
             const int phase = column / out_group;
             const int channel = column % out_group;
             if (phase >= joined_phases) continue;
@@ -233,12 +232,9 @@ __device__ __forceinline__ void store_packed(const Sums& sums, const Staging& st
             const int element = channels_last ? w * out_group + channel : w;
             const float offset = bias_at(bias, place, channel);
 #pragma unroll
-            for (int m = 0; m < m_fragments; ++m) {
-#pragma unroll
-                for (int i = side; i < 4; i += 2)
-                    staging.elements[staged_element(row, row_of(m, i)) + element] =
-                        from_float<Element>(sums[m][0][n][i] + offset);
-            }
+            for (int m = 0; m < m_fragments; ++m)
+                staging.elements[staged_element(row, row_of(m, i)) + element] =
+                    from_float<Element>(sums[m][0][n][i] + offset);
         }
     }
     __syncwarp();
@@ -248,7 +244,7 @@ __device__ __forceinline__ void store_packed(const Sums& sums, const Staging& st
 /// Channels last: for each phase all channels of the warp, position by position.
 __device__ __forceinline__ void write_channels(const Staging& staging, Element* output, bool aligned, int first_channel,
                                                int d, int h, int w) {
-    constexpr int vectors = 8 * n_fragments / store_vector;
+    constexpr int vectors = fragment_columns * n_fragments / store_vector;
     const i64 phase = ((static_cast<i64>(d) * AxisH::output + h) * AxisW::output + w) * problem::out_channels;
 #pragma unroll 4
     for (int i = threadIdx.x % 32; i < warp_rows * vectors; i += 32) {
@@ -275,6 +271,7 @@ __device__ __forceinline__ void write_channels(const Staging& staging, Element* 
 __device__ __forceinline__ void store_channels(const Sums& sums, const Staging& staging, const Element* bias,
                                                Element* output, const Place& place, int first_channel, bool aligned) {
     if (first_channel >= out_group) return;
+    constexpr int run = fragment_sums % 2 == 0 ? 2 : 1;  // sums of a lane that lie behind one another
 #pragma unroll
     for (int phase = 0; phase < rounds * AxisW::block_phases; ++phase) {
         const int d = phase / (AxisH::block_phases * AxisW::block_phases);
@@ -289,16 +286,16 @@ __device__ __forceinline__ void store_channels(const Sums& sums, const Staging& 
 #pragma unroll
             for (int m = 0; m < m_fragments; ++m) {
 #pragma unroll
-                for (int i = 0; i < 4; i += 2) {
-                    Elements<2> pair;
+                for (int i = 0; i < fragment_sums; i += run) {
+                    Elements<run> values;
 #pragma unroll
-                    for (int side = 0; side < 2; ++side) {
-                        const float sum = tapped ? sums[m][index < 0 ? 0 : index][n][i + side] : 0.0f;
-                        pair.v[side] =
-                            from_float<Element>(sum + bias_at(bias, place, first_channel + n * 8 + column_of(side)));
+                    for (int c = 0; c < run; ++c) {
+                        const float sum = tapped ? sums[m][index < 0 ? 0 : index][n][i + c] : 0.0f;
+                        values.v[c] = from_float<Element>(
+                            sum + bias_at(bias, place, first_channel + n * fragment_columns + fragment_column(i + c)));
                     }
-                    *reinterpret_cast<Elements<2>*>(staging.elements + row_of(m, i) * staging_pitch + n * 8 +
-                                                    column_of(0)) = pair;
+                    *reinterpret_cast<Elements<run>*>(staging.elements + row_of(m, i) * staging_pitch +
+                                                      n * fragment_columns + fragment_column(i)) = values;
                 }
             }
         }

@@ -8,10 +8,10 @@
 
 using namespace tconv;
 
-TEST_CASE("NVRTC compiles the tensor-core families for every kind of operand and store") {
+TEST_CASE("NVRTC compiles the families of implicit products for every kind of operand and store") {
     const auto compiler = make_nvrtc_compiler();
     test::Draw draw(71);
-    for (const char* family : {"hopper", "mma"}) {
+    for (const char* family : {"fma", "hopper", "mma"}) {
         const SearchSpace& space = test::space_named(family);
         for (const char* text : {"3d n64 ci256 co128 g1 i8x8x8 k4x4x4 s2x2x2 p1x1x1 op0x0x0 d1x1x1 nobias f16 nhwc",
                                  "1d n8 ci384 co192 g1 i32768 k8 s4 p2 op0 d1 bias bf16 nchw",

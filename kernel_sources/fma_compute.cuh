@@ -1,0 +1,168 @@
+// The products of one chunk of channels in plain fp32 arithmetic: every offset of the block's taps against its
+// positions and columns.
+#pragma once
+
+#include "fma_shape.cuh"
+#include "product_shape.cuh"
+
+namespace tconv::product {
+
+/// Words of weights that a lane reads at once; the lanes of a warp along the columns lie side by side.
+constexpr int weight_vector = step_channels * lane_columns % 4 == 0 ? 4 : step_channels * lane_columns % 2 == 0 ? 2 : 1;
+constexpr int warp_words = step_channels * lane_columns * column_lanes;
+
+/// Words of the input that a lane reads at once: where the channels of a position lie side by side.
+constexpr int input_vector = channels_last ? (step_words % 4 == 0 ? 4 : step_words % 2 == 0 ? 2 : 1) : 1;
+
+/// A position's input of one step.
+struct InputStep {
+    float channel[step_channels];
+};
+
+__device__ __forceinline__ InputStep load_input(const u32* words) {
+    InputStep input{};
+#pragma unroll
+    for (int word = 0; word < step_words; word += input_vector) {
+        const auto loaded = load<input_vector>(reinterpret_cast<const float*>(words + word * word_pitch));
+#pragma unroll
+        for (int i = 0; i < input_vector; ++i) {
+            if constexpr (native) {
+                const u32 pair = __float_as_uint(loaded.v[i]);
+                input.channel[2 * (word + i)] = to_float(Element{static_cast<u16>(pair)});
+                input.channel[2 * (word + i) + 1] = to_float(Element{static_cast<u16>(pair >> 16)});
+            } else {
+                input.channel[word + i] = loaded.v[i];
+            }
+        }
+    }
+    return input;
+}
+
+struct WeightStep {
+    float word[step_channels * lane_columns];
+};
+
+__device__ __forceinline__ WeightStep load_weights(const u32* words) {
+    WeightStep weights{};
+#pragma unroll
+    for (int word = 0; word < step_channels * lane_columns; word += weight_vector) {
+        const auto loaded = load<weight_vector>(reinterpret_cast<const float*>(words + word * column_lanes));
+#pragma unroll
+        for (int i = 0; i < weight_vector; ++i)
+            weights.word[word + i] = loaded.v[i];
+    }
+    return weights;
+}
+
+/// Words from the stage's start to the lane's position of each of its fragments, at offset 0 of every axis.
+struct Rows {
+    int word[m_fragments];
+};
+
+__device__ __forceinline__ Rows rows_of_lane(int warp_m, int lead) {
+    Rows rows{};
+#pragma unroll
+    for (int fragment = 0; fragment < m_fragments; ++fragment) {
+        const int number = warp_m * warp_rows + fragment * fragment_rows + fragment_row(0);
+        const Position p = position_of(number < tile_positions ? number : 0);
+        const int row = (p.n * rows_d + p.d + AxisD::halo) * rows_h + p.h + AxisH::halo;
+        rows.word[fragment] = (row * row_pitch + p.w + AxisW::halo + lead) * position_pitch;
+    }
+    return rows;
+}
+
+/// One offset: the positions `input[first...]` against the weights of every phase that has a tap here. `weights` moves
+/// on.
+template <int Count>
+__device__ __forceinline__ void multiply_tap(Sums& sums, const InputStep (&input)[Count], int first, u32 mask_d,
+                                             u32 mask_h, u32 mask_w, const u32*& weights) {
+#pragma unroll
+    for (int phase = 0; phase < sum_phases; ++phase) {
+        const bool tapped = (AxisD::uniform || (mask_d >> phase / (AxisH::tapped * AxisW::tapped) & 1) != 0) &&
+                            (AxisH::uniform || (mask_h >> phase / AxisW::tapped % AxisH::tapped & 1) != 0) &&
+                            (AxisW::uniform || (mask_w >> phase % AxisW::tapped & 1) != 0);
+        if (!tapped) continue;
+        const WeightStep weight = load_weights(weights);
+#pragma unroll
+        for (int channel = 0; channel < step_channels; ++channel) {
+#pragma unroll
+            for (int m = 0; m < m_fragments; ++m) {
+#pragma unroll
+                for (int column = 0; column < lane_columns; ++column) {
+                    float& sum = sums[m][phase][column / fragment_sums][column % fragment_sums];
+                    sum = fmaf(input[first + m].channel[channel], weight.word[channel * lane_columns + column], sum);
+                }
+            }
+        }
+        weights += tap_words;
+    }
+}
+
+/// Words that offset `number` of an axis goes back.
+template <class A>
+__device__ __forceinline__ int offset_of(const Run& run, int number) {
+    return run.first_offset + number * A::unit;
+}
+
+constexpr int row_words = row_pitch * position_pitch;
+constexpr bool reuse_rows = config::reuse_rows != 0;
+/// Rows of positions that serve all taps along the height.
+constexpr int reused_rows = reuse_rows ? m_fragments + (AxisH::offsets - 1) * AxisH::unit : m_fragments;
+
+/// One step along K at one offset along depth and width: all offsets along the height. Rows that lie above each other
+/// serve several of them.
+__device__ __forceinline__ void multiply_step(Sums& sums, const u32* stage, const Rows& rows, const Place& place,
+                                              int back, u32 mask_d, u32 mask_w, const u32*& weights) {
+    if constexpr (reuse_rows) {
+        const int first = offset_of<AxisH>(place.run_h, AxisH::offsets - 1) * row_words + back;
+        InputStep input[reused_rows];
+#pragma unroll
+        for (int row = 0; row < reused_rows; ++row)
+            input[row] = load_input(stage + rows.word[0] - first + row * row_words);
+#pragma unroll
+        for (int h = 0; h < AxisH::offsets; ++h)
+            multiply_tap(sums, input, (AxisH::offsets - 1 - h) * AxisH::unit, mask_d, AxisH::mask(h), mask_w, weights);
+    } else {
+#pragma unroll config::unroll_taps
+        for (int h = 0; h < place.run_h.count; ++h) {
+            const int above = offset_of<AxisH>(place.run_h, h) * row_words + back;
+            InputStep input[m_fragments];
+#pragma unroll
+            for (int m = 0; m < m_fragments; ++m)
+                input[m] = load_input(stage + rows.word[m] - above);
+            multiply_tap(sums, input, 0, mask_d, AxisH::mask(h), mask_w, weights);
+        }
+    }
+}
+
+/// Steps in one unrolled body: some 500 multiplications of a lane.
+__device__ constexpr int make_unrolled_steps() {
+    constexpr int products =
+        m_fragments * lane_columns * step_channels * (reuse_rows ? AxisH::offsets * sum_phases : 1);
+    int count = 1;
+    while (2 * count <= steps && 2 * count * products <= 768)
+        count *= 2;
+    return count;
+}
+constexpr int unrolled_steps = make_unrolled_steps();
+
+/// All products of the chunk in `stage`.
+__device__ __forceinline__ void multiply_chunk(Sums& sums, const u32* stage, const Rows& rows, const Place& place,
+                                               int warp_n) {
+    const u32* weights = stage + input_stage + warp_n * warp_words + threadIdx.x % column_lanes * weight_vector;
+#pragma unroll 1
+    for (int d = 0; d < place.run_d.count; ++d) {
+#pragma unroll config::unroll_taps
+        for (int w = 0; w < place.run_w.count; ++w) {
+            const int back =
+                (offset_of<AxisD>(place.run_d, d) * (rows_h * row_pitch) + offset_of<AxisW>(place.run_w, w)) *
+                position_pitch;
+#pragma unroll unrolled_steps
+            for (int step = 0; step < steps; ++step)
+                multiply_step(sums, stage + step * (step_words * word_pitch), rows, place, back, AxisD::mask(d),
+                              AxisW::mask(w), weights);
+        }
+    }
+}
+
+}  // namespace tconv::product

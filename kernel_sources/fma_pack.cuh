@@ -1,0 +1,31 @@
+// How the fma family packs the weights of a tap and step, in fp32: [warp][vector][lane along the columns][word], where
+// a lane's words are [channel][column].
+#pragma once
+
+#include "fma_compute.cuh"
+
+namespace tconv::product {
+
+/// A thread packs one word.
+constexpr int pack_parts = tap_words;
+
+/// Number of a word among those of its lane.
+__device__ __forceinline__ int lane_word(int part) {
+    const int word = part % warp_words;
+    return word / (column_lanes * weight_vector) * weight_vector + word % weight_vector;
+}
+
+__device__ __forceinline__ int pack_column(int part) {
+    const int lane = part / weight_vector % column_lanes;
+    const int column = lane_word(part) % lane_columns;
+    return (part / warp_words * n_fragments + column / fragment_sums) * fragment_columns + lane * fragment_sums +
+           column % fragment_sums;
+}
+
+/// `weight` gives the element of a channel of the step.
+template <class WeightOf>
+__device__ __forceinline__ void pack_part(u32* tap, int part, const WeightOf& weight) {
+    tap[part] = __float_as_uint(to_float(weight(lane_word(part) / lane_columns)));
+}
+
+}  // namespace tconv::product

@@ -1,0 +1,32 @@
+// How the fma family makes products of the tensors' elements: a lane multiplies some positions by some columns in plain
+// fp32 arithmetic.
+#pragma once
+
+#include "elements.cuh"
+
+namespace tconv::product {
+
+constexpr bool native = sizeof(Element) == 2;  // 16-bit elements lie in shared memory as they are, two in a word
+
+/// Words of one position, and their channels, that one step along K takes.
+constexpr int step_words = config::step_words;
+constexpr int step_channels = native ? 2 * step_words : step_words;
+
+// Lanes lie along positions x columns; the columns of a lane are taken in fragments of a few.
+constexpr int column_lanes = config::column_lanes;
+constexpr int row_lanes = 32 / column_lanes;
+constexpr int lane_columns = config::lane_columns;
+constexpr int fragment_rows = row_lanes;
+constexpr int fragment_sums = lane_columns / config::n_fragments;
+constexpr int fragment_columns = column_lanes * fragment_sums;
+__device__ __forceinline__ int fragment_row(int) {
+    return static_cast<int>(threadIdx.x) % 32 / column_lanes;
+}
+__device__ __forceinline__ int fragment_column(int i) {
+    return static_cast<int>(threadIdx.x) % column_lanes * fragment_sums + i;
+}
+
+/// Words of the packed weights of one step, tap and fragment of columns.
+constexpr int fragment_words = step_channels * fragment_columns;
+
+}  // namespace tconv::product

@@ -1,0 +1,33 @@
+// How the mma family makes products of the tensors' elements.
+#pragma once
+
+#include "elements.cuh"
+
+namespace tconv::product {
+
+constexpr bool native = config::math == 0;       // 16-bit elements as they are, two in a word
+constexpr bool tf32_once = config::math == 1;    // rounded to TF32
+constexpr bool tf32_thrice = config::math == 2;  // high and low TF32 parts, three products
+constexpr bool bf16_thrice = config::math == 3;  // high and low bfloat16 parts, three products
+constexpr bool split = tf32_thrice || bf16_thrice;
+
+/// Words of one position that one step along K takes.
+constexpr int step_words = bf16_thrice ? 16 : 8;
+/// Registers of a lane's fragment of weights: 16 (8) x 8 of them, split ones as high and low part.
+constexpr int fragment_registers = split ? 4 : 2;
+
+// A fragment of sums: 16 positions x 8 columns, four of them in a lane.
+constexpr int fragment_rows = 16;
+constexpr int fragment_columns = 8;
+constexpr int fragment_sums = 4;
+__device__ __forceinline__ int fragment_row(int i) {
+    return static_cast<int>(threadIdx.x) % 32 / 4 + i / 2 * 8;
+}
+__device__ __forceinline__ int fragment_column(int i) {
+    return static_cast<int>(threadIdx.x) % 4 * 2 + i % 2;
+}
+
+/// Words of the packed weights of one step, tap and fragment of columns.
+constexpr int fragment_words = 32 * fragment_registers;
+
+}  // namespace tconv::product

@@ -1,0 +1,116 @@
+#include <array>
+#include <functional>
+#include <optional>
+
+#include "tests/catch.hpp"
+#include "tests/search_spaces/exact.hpp"
+#include "tests/support/random_problem.hpp"
+
+using namespace tconv;
+
+namespace {
+
+const SearchSpace& fma() {
+    return test::space_named("fma");
+}
+
+constexpr std::array k_types{DataType::f32, DataType::f16, DataType::bf16};
+
+/// Random problems in every type and layout, some with more channels than a tile takes.
+Problem draw_typed_problem(test::Draw& draw) {
+    Problem p = test::draw_problem(draw);
+    p.dtype = k_types[static_cast<std::size_t>(draw.between(0, 2))];
+    p.layout = draw.chance(50) ? Layout::nchw : Layout::nhwc;
+    if (draw.chance(40)) {
+        p.in_channels = p.groups * draw.between(1, 40);
+        p.out_channels = p.groups * draw.between(1, 20);
+    }
+    return p;
+}
+
+/// Every value of every third parameter from `first` on.
+void check_values(std::size_t first) {
+    // Problems on which each value has a valid config: wide rows of whole vectors, several phases, taps and channels.
+    const std::array problems{
+        parse_key("3d n3 ci36 co20 g1 i2x6x16 k2x3x3 s2x1x1 p0x1x0 op0x0x0 d1x1x1 bias f32 nchw"),
+        parse_key("1d n2 ci40 co3 g1 i600 k9 s2 p1 op0 d1 bias f16 nchw"),
+        parse_key("2d n70 ci80 co40 g1 i2x2 k4x4 s2x2 p1x1 op0x0 d1x1 nobias bf16 nhwc"),
+        parse_key("2d n1 ci144 co130 g1 i8x8 k2x2 s2x2 p0x0 op0x0 d1x1 nobias f16 nhwc"),
+        parse_key("1d n1 ci140 co24 g1 i260 k3 s1 p1 op0 d1 nobias f32 nhwc"),
+        parse_key("3d n1 ci8 co8 g1 i8x8x8 k3x3x3 s2x2x2 p1x1x1 op1x1x1 d1x1x1 nobias f32 nchw"),
+        parse_key("2d n1 ci9 co4 g1 i16x98 k3x3 s1x1 p1x1 op0x0 d2x1 bias f32 nchw"),
+        parse_key("2d n1 ci5 co2 g1 i16x104 k3x3 s1x1 p1x1 op0x0 d2x1 nobias bf16 nchw"),
+    };
+    test::Draw draw(73);
+    for (std::size_t i = first; i < fma().parameters().size(); i += 3) {
+        const Parameter& parameter = fma().parameters()[i];
+        for (const std::int64_t value : parameter.values) {
+            bool covered = false;
+            for (const Problem& p : problems) {
+                const auto config = test::draw_config(
+                    fma(), draw, p, [&](const Config& drawn) { return drawn.at(parameter.name) == value; });
+                if (!config) continue;
+                test::check_exact(fma(), draw, p, *config);
+                covered = true;
+                break;
+            }
+            INFO(parameter.name << " = " << value);
+            CHECK(covered);
+        }
+    }
+}
+
+}  // namespace
+
+TEST_CASE("accepted fma configs of random small problems are exact in the emulator") {
+    test::Draw draw(67);
+    for (int round = 0; round < test::rounds(40); ++round) {
+        const Problem p = draw_typed_problem(draw);
+        for (int i = 0; i < 2; ++i) {
+            const auto config = test::draw_config(fma(), draw, p, [](const Config&) { return true; });
+            INFO(key(p));
+            REQUIRE(config.has_value());
+            test::check_exact(fma(), draw, p, *config);
+        }
+    }
+}
+
+TEST_CASE("every value of every parameter of the fma family is exact in the emulator, first part") {
+    check_values(0);
+}
+
+TEST_CASE("every value of every parameter of the fma family is exact in the emulator, second part") {
+    check_values(1);
+}
+
+TEST_CASE("every value of every parameter of the fma family is exact in the emulator, third part") {
+    check_values(2);
+}
+
+TEST_CASE("rows that lie above each other serve dilated taps exactly") {
+    test::Draw draw(79);
+    for (const char* text : {"2d n1 ci5 co6 g1 i16x32 k3x3 s1x1 p1x1 op0x0 d2x1 nobias f32 nchw",
+                             "2d n2 ci8 co4 g1 i8x16 k4x3 s2x1 p1x1 op0x0 d1x1 nobias bf16 nhwc"}) {
+        const Problem p = parse_key(text);
+        const auto config =
+            test::draw_config(fma(), draw, p, [](const Config& drawn) { return drawn.at("reuse_rows") == 1; });
+        INFO(text);
+        REQUIRE(config.has_value());
+        test::check_exact(fma(), draw, p, *config);
+    }
+}
+
+TEST_CASE("blocks that share a tile's channels add up exactly, whatever the batch of the call") {
+    test::Draw draw(83);
+    for (const char* text : {"2d n5 ci70 co20 g1 i3x3 k4x4 s2x2 p1x1 op0x0 d1x1 bias f32 nchw",
+                             "1d n3 ci40 co12 g2 i9 k3 s2 p0 op1 d2 bias f16 nhwc"}) {
+        const Problem p = parse_key(text);
+        for (const std::int64_t splits : {2, 3}) {
+            const auto config =
+                test::draw_config(fma(), draw, p, [&](const Config& drawn) { return drawn.at("splits") == splits; });
+            INFO(text);
+            REQUIRE(config.has_value());
+            test::check_exact(fma(), draw, p, *config);
+        }
+    }
+}
