@@ -105,62 +105,70 @@ __device__ __forceinline__ int offset_of(const Run& run, int number) {
 }
 
 constexpr int row_words = row_pitch * position_pitch;
-constexpr bool reuse_rows = config::reuse_rows != 0;
 /// Rows of positions that serve all taps along the height.
 constexpr int reused_rows = reuse_rows ? m_fragments + (AxisH::offsets - 1) * AxisH::unit : m_fragments;
 
-/// One step along K at one offset along depth and width: all offsets along the height. Rows that lie above each other
-/// serve several of them.
-__device__ __forceinline__ void multiply_step(Sums& sums, const u32* stage, const Rows& rows, const Place& place,
-                                              int back, u32 mask_d, u32 mask_w, const u32*& weights) {
-    if constexpr (reuse_rows) {
-        const int first = offset_of<AxisH>(place.run_h, AxisH::offsets - 1) * row_words + back;
-        InputStep input[reused_rows];
-#pragma unroll
-        for (int row = 0; row < reused_rows; ++row)
-            input[row] = load_input(stage + rows.word[0] - first + row * row_words);
-#pragma unroll
-        for (int h = 0; h < AxisH::offsets; ++h)
-            multiply_tap(sums, input, (AxisH::offsets - 1 - h) * AxisH::unit, mask_d, AxisH::mask(h), mask_w, weights);
-    } else {
-#pragma unroll config::unroll_taps
-        for (int h = 0; h < place.run_h.count; ++h) {
-            const int above = offset_of<AxisH>(place.run_h, h) * row_words + back;
-            InputStep input[m_fragments];
-#pragma unroll
-            for (int m = 0; m < m_fragments; ++m)
-                input[m] = load_input(stage + rows.word[m] - above);
-            multiply_tap(sums, input, 0, mask_d, AxisH::mask(h), mask_w, weights);
-        }
-    }
-}
-
-/// Steps in one unrolled body: some 500 multiplications of a lane.
+/// Steps in one unrolled body, so that it has some 1,000 multiplications.
 __device__ constexpr int make_unrolled_steps() {
-    constexpr int products =
-        m_fragments * lane_columns * step_channels * (reuse_rows ? AxisH::offsets * sum_phases : 1);
+    constexpr int taps = reuse_rows ? AxisH::offsets * sum_phases : 1;
     int count = 1;
-    while (2 * count <= steps && 2 * count * products <= 768)
+    while (2 * count <= steps && 2 * count * m_fragments * lane_columns * step_channels * taps <= 1024)
         count *= 2;
     return count;
 }
 constexpr int unrolled_steps = make_unrolled_steps();
 
+/// All steps at one offset along depth and width: rows that lie above each other serve all offsets along the height.
+__device__ __forceinline__ void multiply_reusing(Sums& sums, const u32* stage, const Rows& rows, const Place& place,
+                                                 int back, u32 mask_d, u32 mask_w, const u32*& weights) {
+    const u32* first = stage + rows.word[0] - back - offset_of<AxisH>(place.run_h, AxisH::offsets - 1) * row_words;
+#pragma unroll unrolled_steps
+    for (int step = 0; step < steps; ++step) {
+        InputStep input[reused_rows];
+#pragma unroll
+        for (int row = 0; row < reused_rows; ++row)
+            input[row] = load_input(first + step * (step_words * word_pitch) + row * row_words);
+#pragma unroll
+        for (int h = 0; h < AxisH::offsets; ++h)
+            multiply_tap(sums, input, (AxisH::offsets - 1 - h) * AxisH::unit, mask_d, AxisH::mask(h), mask_w, weights);
+    }
+}
+
+/// The same where every offset loads its own positions.
+__device__ __forceinline__ void multiply_each(Sums& sums, const u32* stage, const Rows& rows, const Place& place,
+                                              int back, u32 mask_d, u32 mask_w, const u32*& weights) {
+#pragma unroll config::unroll_taps
+    for (int h = 0; h < place.run_h.count; ++h) {
+        const u32* positions[m_fragments];
+#pragma unroll
+        for (int m = 0; m < m_fragments; ++m)
+            positions[m] = stage + rows.word[m] - back - offset_of<AxisH>(place.run_h, h) * row_words;
+#pragma unroll unrolled_steps
+        for (int step = 0; step < steps; ++step) {
+            InputStep input[m_fragments];
+#pragma unroll
+            for (int m = 0; m < m_fragments; ++m)
+                input[m] = load_input(positions[m] + step * (step_words * word_pitch));
+            multiply_tap(sums, input, 0, mask_d, AxisH::mask(h), mask_w, weights);
+        }
+    }
+}
+
 /// All products of the chunk in `stage`.
 __device__ __forceinline__ void multiply_chunk(Sums& sums, const u32* stage, const Rows& rows, const Place& place,
                                                int warp_n) {
     const u32* weights = stage + input_stage + warp_n * warp_words + threadIdx.x % column_lanes * weight_vector;
-#pragma unroll 1
+#pragma unroll config::unroll_taps
     for (int d = 0; d < place.run_d.count; ++d) {
 #pragma unroll config::unroll_taps
         for (int w = 0; w < place.run_w.count; ++w) {
             const int back =
                 (offset_of<AxisD>(place.run_d, d) * (rows_h * row_pitch) + offset_of<AxisW>(place.run_w, w)) *
                 position_pitch;
-#pragma unroll unrolled_steps
-            for (int step = 0; step < steps; ++step)
-                multiply_step(sums, stage + step * (step_words * word_pitch), rows, place, back, AxisD::mask(d),
-                              AxisW::mask(w), weights);
+            if constexpr (reuse_rows)
+                multiply_reusing(sums, stage, rows, place, back, AxisD::mask(d), AxisW::mask(w), weights);
+            else
+                multiply_each(sums, stage, rows, place, back, AxisD::mask(d), AxisW::mask(w), weights);
         }
     }
 }

@@ -12,6 +12,11 @@ constexpr bool native = sizeof(Element) == 2;  // 16-bit elements lie in shared 
 constexpr int step_words = config::step_words;
 constexpr int step_channels = native ? 2 * step_words : step_words;
 
+/// Positions of a lane that lie above each other serve all taps along the height.
+constexpr bool reuse_rows = config::reuse_rows != 0;
+/// Steps run inside the offsets along the height, so that addresses are worked out once for all of them.
+constexpr bool steps_last = !reuse_rows;
+
 // Lanes lie along positions x columns; the columns of a lane are taken in fragments of a few.
 constexpr int column_lanes = config::column_lanes;
 constexpr int row_lanes = 32 / column_lanes;

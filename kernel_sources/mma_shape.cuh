@@ -13,6 +13,8 @@ constexpr bool split = tf32_thrice || bf16_thrice;
 
 /// Words of one position that one step along K takes.
 constexpr int step_words = bf16_thrice ? 16 : 8;
+/// Steps run inside the offsets along the height.
+constexpr bool steps_last = false;
 /// Registers of a lane's fragment of weights: 16 (8) x 8 of them, split ones as high and low part.
 constexpr int fragment_registers = split ? 4 : 2;
 

@@ -1,6 +1,6 @@
 // Weights into the order in which blocks and lanes read them: [group][channel block][phase][chunk][offset d][offset w]
-// [step][offset h][tapped phase][words of a tap]. What a tap's words are is included before (mma_pack.cuh,
-// fma_pack.cuh): pack_parts, pack_column and pack_part.
+// [step][offset h][tapped phase][words of a tap], or [offset h][step] where `steps_last`. What a tap's words are is
+// included before (mma_pack.cuh, fma_pack.cuh): pack_parts, pack_column and pack_part.
 #pragma once
 
 #include "product_shape.cuh"
@@ -66,6 +66,15 @@ __device__ __forceinline__ void pack_tap(u32* words, const Element* weight, cons
               [&](int channel) { return weight_at(weight, place.group, first_channel + channel, out_channel, k); });
 }
 
+/// First slot of an offset and step. `total_h` and `total_w` count the taps of the axes.
+__device__ __forceinline__ int slot_of(const Slots& d, const Slots& h, const Slots& w, int total_h, int total_w,
+                                       int step) {
+    const int before = d.before * total_w + d.count * w.before;
+    if constexpr (steps_last)
+        return (before * total_h + d.count * w.count * h.before) * steps + step * (d.count * w.count * h.count);
+    return before * steps * total_h + d.count * w.count * (step * total_h + h.before);
+}
+
 /// All slots at one offset of each axis.
 __device__ __forceinline__ void pack_offset(u32* words, const Element* weight, const PackPlace& place, int d, int h,
                                             int w) {
@@ -73,7 +82,7 @@ __device__ __forceinline__ void pack_offset(u32* words, const Element* weight, c
     const int total_w = AxisW::joined && !packed ? AxisW::kernel : run_of<AxisW>(place.phase_w).count;
     const int total_h = AxisH::joined && !packed ? AxisH::kernel : run_of<AxisH>(place.phase_h).count;
     if constexpr (packed) {
-        const int slot = ((d * total_w + w) * steps + place.step) * total_h + h;
+        const int slot = slot_of({d, 1}, {h, 1}, {w, 1}, total_h, total_w, place.step);
         const int phase = column / out_group;
         const bool used = phase < joined_phases;
         const int index_d = used ? phase / (AxisH::tapped * AxisW::tapped) : 0;
@@ -87,8 +96,7 @@ __device__ __forceinline__ void pack_offset(u32* words, const Element* weight, c
     const Slots slots_d = slots_of<AxisD>(d);
     const Slots slots_h = slots_of<AxisH>(h);
     const Slots slots_w = slots_of<AxisW>(w);
-    int slot = (slots_d.before * total_w + slots_d.count * slots_w.before) * steps * total_h +
-               slots_d.count * slots_w.count * (place.step * total_h + slots_h.before);
+    int slot = slot_of(slots_d, slots_h, slots_w, total_h, total_w, place.step);
     for (int index_d = 0; index_d < AxisD::tapped; ++index_d) {
         const int kernel_d = kernel_index<AxisD>(place.phase_d, index_d, d);
         for (int index_h = 0; index_h < AxisH::tapped; ++index_h) {
