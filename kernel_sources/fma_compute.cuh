@@ -19,6 +19,13 @@ struct InputStep {
     float channel[step_channels];
 };
 
+/// A 16-bit element in half `half` of a word.
+template <class T>
+__device__ __forceinline__ float half_of(float word, int half) {
+    return to_float(T{static_cast<u16>(__float_as_uint(word) >> (16 * half))});
+}
+
+template <class T>
 __device__ __forceinline__ InputStep load_input(const u32* words) {
     InputStep input{};
 #pragma unroll
@@ -26,10 +33,9 @@ __device__ __forceinline__ InputStep load_input(const u32* words) {
         const auto loaded = load<input_vector>(reinterpret_cast<const float*>(words + word * word_pitch));
 #pragma unroll
         for (int i = 0; i < input_vector; ++i) {
-            if constexpr (native) {
-                const u32 pair = __float_as_uint(loaded.v[i]);
-                input.channel[2 * (word + i)] = to_float(Element{static_cast<u16>(pair)});
-                input.channel[2 * (word + i) + 1] = to_float(Element{static_cast<u16>(pair >> 16)});
+            if constexpr (sizeof(T) == 2) {
+                input.channel[2 * (word + i)] = half_of<T>(loaded.v[i], 0);
+                input.channel[2 * (word + i) + 1] = half_of<T>(loaded.v[i], 1);
             } else {
                 input.channel[word + i] = loaded.v[i];
             }
@@ -108,11 +114,15 @@ constexpr int row_words = row_pitch * position_pitch;
 /// Rows of positions that serve all taps along the height.
 constexpr int reused_rows = reuse_rows ? m_fragments + (AxisH::offsets - 1) * AxisH::unit : m_fragments;
 
+// Offsets of an axis in one unrolled body: several where its phases are joined.
+constexpr int unrolled_d = AxisD::joined ? config::unroll_taps : 1;
+constexpr int unrolled_h = AxisH::joined ? config::unroll_taps : 1;
+constexpr int unrolled_w = AxisW::joined ? config::unroll_taps : 1;
+
 /// Steps in one unrolled body, so that it has some 1,000 multiplications.
 __device__ constexpr int make_unrolled_steps() {
-    constexpr int taps = reuse_rows ? AxisH::offsets * sum_phases : 1;
     int count = 1;
-    while (2 * count <= steps && 2 * count * m_fragments * lane_columns * step_channels * taps <= 1024)
+    while (2 * count <= steps && 2 * count * config::step_body <= 1024)
         count *= 2;
     return count;
 }
@@ -127,7 +137,7 @@ __device__ __forceinline__ void multiply_reusing(Sums& sums, const u32* stage, c
         InputStep input[reused_rows];
 #pragma unroll
         for (int row = 0; row < reused_rows; ++row)
-            input[row] = load_input(first + step * (step_words * word_pitch) + row * row_words);
+            input[row] = load_input<Element>(first + step * (step_words * word_pitch) + row * row_words);
 #pragma unroll
         for (int h = 0; h < AxisH::offsets; ++h)
             multiply_tap(sums, input, (AxisH::offsets - 1 - h) * AxisH::unit, mask_d, AxisH::mask(h), mask_w, weights);
@@ -137,7 +147,7 @@ __device__ __forceinline__ void multiply_reusing(Sums& sums, const u32* stage, c
 /// The same where every offset loads its own positions.
 __device__ __forceinline__ void multiply_each(Sums& sums, const u32* stage, const Rows& rows, const Place& place,
                                               int back, u32 mask_d, u32 mask_w, const u32*& weights) {
-#pragma unroll config::unroll_taps
+#pragma unroll unrolled_h
     for (int h = 0; h < place.run_h.count; ++h) {
         const u32* positions[m_fragments];
 #pragma unroll
@@ -148,7 +158,7 @@ __device__ __forceinline__ void multiply_each(Sums& sums, const u32* stage, cons
             InputStep input[m_fragments];
 #pragma unroll
             for (int m = 0; m < m_fragments; ++m)
-                input[m] = load_input(positions[m] + step * (step_words * word_pitch));
+                input[m] = load_input<Element>(positions[m] + step * (step_words * word_pitch));
             multiply_tap(sums, input, 0, mask_d, AxisH::mask(h), mask_w, weights);
         }
     }
@@ -158,9 +168,9 @@ __device__ __forceinline__ void multiply_each(Sums& sums, const u32* stage, cons
 __device__ __forceinline__ void multiply_chunk(Sums& sums, const u32* stage, const Rows& rows, const Place& place,
                                                int warp_n) {
     const u32* weights = stage + input_stage + warp_n * warp_words + threadIdx.x % column_lanes * weight_vector;
-#pragma unroll config::unroll_taps
+#pragma unroll unrolled_d
     for (int d = 0; d < place.run_d.count; ++d) {
-#pragma unroll config::unroll_taps
+#pragma unroll unrolled_w
         for (int w = 0; w < place.run_w.count; ++w) {
             const int back =
                 (offset_of<AxisD>(place.run_d, d) * (rows_h * row_pitch) + offset_of<AxisW>(place.run_w, w)) *

@@ -1,6 +1,7 @@
 #include <array>
 #include <functional>
 #include <optional>
+#include <string>
 
 #include "tests/catch.hpp"
 #include "tests/search_spaces/exact.hpp"
@@ -28,6 +29,14 @@ Problem draw_typed_problem(test::Draw& draw) {
     return p;
 }
 
+/// A random config with a value, or none where some thousands of random ones do not have it.
+std::optional<Config> draw_with(test::Draw& draw, const Problem& p, const std::string& name, std::int64_t value) {
+    int tries = 0;
+    const auto config = test::draw_config(
+        fma(), draw, p, [&](const Config& drawn) { return drawn.at(name) == value || ++tries == 10000; });
+    return config && config->at(name) == value ? config : std::nullopt;
+}
+
 /// Every value of every third parameter from `first` on.
 void check_values(std::size_t first) {
     // Problems on which each value has a valid config: wide rows of whole vectors, several phases, taps and channels.
@@ -38,6 +47,10 @@ void check_values(std::size_t first) {
         parse_key("2d n1 ci144 co130 g1 i8x8 k2x2 s2x2 p0x0 op0x0 d1x1 nobias f16 nhwc"),
         parse_key("1d n1 ci140 co24 g1 i260 k3 s1 p1 op0 d1 nobias f32 nhwc"),
         parse_key("3d n1 ci8 co8 g1 i8x8x8 k3x3x3 s2x2x2 p1x1x1 op1x1x1 d1x1x1 nobias f32 nchw"),
+        parse_key("2d n1 ci4 co24 g1 i4x16 k3x3 s1x1 p1x1 op0x0 d1x1 nobias f32 nchw"),
+        parse_key("3d n1 ci4 co3 g1 i10x3x4 k1x2x2 s1x2x1 p0x0x0 op0x0x0 d1x1x1 nobias f32 nchw"),
+        parse_key("2d n130 ci5 co4 g1 i1x1 k2x3 s2x2 p0x0 op0x0 d1x1 bias f16 nchw"),
+        parse_key("2d n1 ci3 co2 g1 i17x6 k1x2 s1x1 p0x0 op0x0 d1x1 nobias bf16 nhwc"),
         parse_key("2d n1 ci9 co4 g1 i16x98 k3x3 s1x1 p1x1 op0x0 d2x1 bias f32 nchw"),
         parse_key("2d n1 ci5 co2 g1 i16x104 k3x3 s1x1 p1x1 op0x0 d2x1 nobias bf16 nchw"),
     };
@@ -47,8 +60,7 @@ void check_values(std::size_t first) {
         for (const std::int64_t value : parameter.values) {
             bool covered = false;
             for (const Problem& p : problems) {
-                const auto config = test::draw_config(
-                    fma(), draw, p, [&](const Config& drawn) { return drawn.at(parameter.name) == value; });
+                const auto config = draw_with(draw, p, parameter.name, value);
                 if (!config) continue;
                 test::check_exact(fma(), draw, p, *config);
                 covered = true;
