@@ -141,6 +141,24 @@ Extents output_extents(const Problem& p) {
     return output;
 }
 
+Problem with_lone_inputs_parted(const Problem& problem) {
+    // What kernels can join or keep apart.
+    constexpr std::int64_t k_longest = 16;
+    constexpr double k_most_phases = 64;
+    Problem p = problem;
+    for (std::size_t axis = 0; axis < 3; ++axis) {
+        const std::int64_t reach = p.dilation[axis] * (p.kernel[axis] - 1) + 1;
+        if (p.input[axis] != 1 || reach <= p.stride[axis] || reach > k_longest) continue;
+        Problem parted = p;
+        parted.stride[axis] = reach;
+        const Extents& stride = parted.stride;
+        const double phases =
+            static_cast<double>(stride[0]) * static_cast<double>(stride[1]) * static_cast<double>(stride[2]);
+        if (phases <= k_most_phases) p = parted;
+    }
+    return p;
+}
+
 std::int64_t input_elements(const Problem& p) {
     return p.batch * p.in_channels * p.input[0] * p.input[1] * p.input[2];
 }

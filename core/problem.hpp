@@ -60,6 +60,10 @@ void validate(const Problem& problem);
 /// documents for ConvTranspose. The problem must be valid.
 [[nodiscard]] Extents output_extents(const Problem& problem);
 
+/// The same problem as kernels see it: where an axis has a single input its stride says nothing, and one as long as the
+/// reach of the kernel makes a phase of each tap, so that no product is with zeros beside the input alone.
+[[nodiscard]] Problem with_lone_inputs_parted(const Problem& problem);
+
 /// Element counts of the four tensors; they fit in 64 bits for a valid problem.
 [[nodiscard]] std::int64_t input_elements(const Problem& problem);
 [[nodiscard]] std::int64_t weight_elements(const Problem& problem);

@@ -12,7 +12,7 @@ struct Taps {
     int offset;
 };
 
-/// What the prelude says of one axis.
+/// What the prelude says of one axis; one with a single input has a stride as long as its kernel's reach.
 template <i64 Kernel, i64 Stride, i64 Dilation, i64 Divisor, i64 Inverse>
 struct AxisPhases {
     static constexpr i64 kernel_step = Stride / Divisor;

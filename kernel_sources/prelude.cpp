@@ -67,7 +67,8 @@ void write_axis(PreludeWriter& writer, const Problem& p, std::size_t axis) {
 
 }  // namespace
 
-std::string prelude(const Problem& problem, const Config& config) {
+std::string prelude(const Problem& described, const Config& config) {
+    const Problem problem = with_lone_inputs_parted(described);
     PreludeWriter writer;
     writer.open("problem");
     writer.wide("in_channels", problem.in_channels);

@@ -26,7 +26,8 @@ const NamedValues& word_values() {
     return values;
 }
 
-NamedValues problem_values(const Problem& problem) {
+NamedValues problem_values(const Problem& described) {
+    const Problem problem = with_lone_inputs_parted(described);
     NamedValues values = {
         {"problem.spatial_axes", problem.spatial_axes},
         {"problem.batch", problem.batch},

@@ -15,7 +15,7 @@ using NamedValues = std::map<std::string, std::int64_t>;
 /// Values that stand for words: f32, f16, bf16, nchw, nhwc.
 [[nodiscard]] const NamedValues& word_values();
 
-/// Everything named problem.*; the problem must be valid.
+/// Everything named problem.*, of the problem as kernels see it (with_lone_inputs_parted); the problem must be valid.
 [[nodiscard]] NamedValues problem_values(const Problem& problem);
 
 /// Everything named device.*.

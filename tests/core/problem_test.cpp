@@ -34,6 +34,16 @@ std::string refusal(const std::function<void(Problem&)>& change) {
 
 }  // namespace
 
+TEST_CASE("the stride of an axis with a single input is free: each tap becomes a phase") {
+    const Problem p = parse_key("3d n2 ci3 co4 g1 i1x1x5 k4x40x3 s1x2x2 p0x1x0 op0x0x1 d2x1x1 nobias f32 nchw");
+    const Problem parted = with_lone_inputs_parted(p);
+    CHECK(parted.stride == Extents{7, 2, 2});  // 40 phases would be too many
+    CHECK(output_extents(parted) == output_extents(p));
+    CHECK(flops(parted) == flops(p));
+    const Problem wide = parse_key("3d n1 ci3 co4 g1 i1x1x1 k9x9x9 s1x1x1 p0x0x0 op0x0x0 d1x1x1 nobias f32 nchw");
+    CHECK(with_lone_inputs_parted(wide).stride == Extents{9, 1, 1});  // 81 phases would be too many
+}
+
 TEST_CASE("output extents hold exactly what the scatter reaches, and the output padding") {
     test::Draw draw(11);
     for (int round = 0; round < test::rounds(4000); ++round) {
