@@ -70,7 +70,7 @@ __device__ __forceinline__ Rows rows_of_lane(int warp_m, int lead) {
 #pragma unroll
     for (int fragment = 0; fragment < m_fragments; ++fragment) {
         const int number = warp_m * warp_rows + fragment * fragment_rows + fragment_row(0);
-        const Position p = position_of(number < tile_positions ? number : 0);
+        const Position p = position_of(in_tile(number) ? number : 0);
         const int row = (p.n * rows_d + p.d + AxisD::halo) * rows_h + p.h + AxisH::halo;
         rows.word[fragment] = (row * row_pitch + p.w + AxisW::halo + lead) * position_pitch;
     }

@@ -242,13 +242,23 @@ __device__ __forceinline__ int lead_of(const Place& place) {
 struct Position {
     int n, d, h, w;
 };
+constexpr int stacks_h = tile_h / m_fragments;
+/// Where rows are reused, positions of a lane are a stack.
+__device__ __forceinline__ int stack_of(int number) {
+    return number / warp_rows * fragment_rows + number % fragment_rows;
+}
+/// Rows of fragments may be more than the tile has positions.
+__device__ __forceinline__ bool in_tile(int number) {
+    if constexpr (config::reuse_rows != 0) return stack_of(number) < tile_n * tile_d * stacks_h * tile_w;
+    return number < tile_positions;
+}
 __device__ __forceinline__ Position position_of(int number) {
     if constexpr (config::reuse_rows != 0) {
-        // A fragment along w, then along h: the fragments of a warp lie above each other.
-        constexpr int columns = tile_w / fragment_rows;
-        return {number / (fragment_rows * tile_h * columns * tile_d),
-                number / (fragment_rows * tile_h * columns) % tile_d, number / fragment_rows % tile_h,
-                number / (fragment_rows * tile_h) % columns * fragment_rows + number % fragment_rows};
+        // The fragments of a warp lie above each other.
+        const int column = stack_of(number);
+        const int row = number / fragment_rows % m_fragments;
+        return {column / (tile_w * stacks_h * tile_d), column / (tile_w * stacks_h) % tile_d,
+                column / tile_w % stacks_h * m_fragments + row, column % tile_w};
     }
     return {number / (tile_w * tile_h * tile_d), number / (tile_w * tile_h) % tile_d, number / tile_w % tile_h,
             number % tile_w};
