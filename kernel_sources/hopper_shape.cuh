@@ -135,24 +135,20 @@ constexpr int tiles_n = (columns + tile_n - 1) / tile_n;
 /// Steps along K for which packed weights of a tile have room.
 constexpr i64 most_steps = static_cast<i64>(channel_blocks) * AxisD::max_taps * AxisH::max_taps * AxisW::max_taps;
 
-/// A column of the product. Channels last, the channels of a phase lie together; otherwise the phases along w do, so
-/// that either way neighbours in the output are neighbours here.
+/// A column of the product. Channels last, the channels of a phase lie together; otherwise the phases of a channel do:
+/// either way neighbours in the output are neighbours here.
 struct Column {
     int channel;
     int slot_d, slot_h, slot_w;
 };
 __device__ constexpr int column_of(const Column& c) {
-    const int slot_dh = c.slot_d * AxisH::slots + c.slot_h;
-    if (channels_last) return (slot_dh * AxisW::slots + c.slot_w) * out_group + c.channel;
-    return (slot_dh * out_group + c.channel) * AxisW::slots + c.slot_w;
+    const int slot = (c.slot_d * AxisH::slots + c.slot_h) * AxisW::slots + c.slot_w;
+    return channels_last ? slot * out_group + c.channel : c.channel * slots + slot;
 }
 __device__ constexpr Column column_at(int number) {
-    const int inner = channels_last ? out_group : AxisW::slots;
-    const int middle = channels_last ? AxisW::slots : out_group;
-    const int low = number % inner;
-    const int high = number / inner % middle;
-    const int slot_dh = number / (inner * middle);
-    return {channels_last ? low : high, slot_dh / AxisH::slots, slot_dh % AxisH::slots, channels_last ? high : low};
+    const int channel = channels_last ? number % out_group : number / slots;
+    const int slot = channels_last ? number / out_group : number % slots;
+    return {channel, slot / (AxisH::slots * AxisW::slots), slot / AxisW::slots % AxisH::slots, slot % AxisW::slots};
 }
 
 /// Where the packed weights of a tile's columns begin, in bytes; those of one step lie together as the operand's image.
