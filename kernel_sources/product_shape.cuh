@@ -17,8 +17,10 @@ constexpr bool split = tf32_thrice || bf16_thrice;
 
 /// A 32-bit word of the shared input tile holds this many channels of a position.
 constexpr int word_channels = native ? 2 : 1;
+/// Steps along K of 8 channels at two offsets (along depth and width) instead of 16 channels at one.
+constexpr bool tap_pairs = config::tap_pairs != 0;
 /// Words of one position that one step along K takes.
-constexpr int step_words = bf16_thrice ? 16 : 8;
+constexpr int step_words = bf16_thrice && !tap_pairs ? 16 : 8;
 constexpr int chunk_words = config::channel_chunk / word_channels;
 constexpr int steps = chunk_words / step_words;
 /// Registers of a lane's fragment of weights: 16 (8) x 8 of them, split ones as high and low part.
@@ -162,11 +164,13 @@ constexpr int word_pitch = channels_last ? 1 : config::word_pitch;
 constexpr int position_pitch = channels_last ? config::word_pitch : 1;
 constexpr int input_stage = config::input_words;
 
-/// Taps for which a stage holds weights.
-constexpr int block_taps = packed ? AxisD::offsets * AxisH::offsets * AxisW::offsets
-                                  : (AxisD::joined ? AxisD::kernel : AxisD::offsets) *
-                                        (AxisH::joined ? AxisH::kernel : AxisH::offsets) *
-                                        (AxisW::joined ? AxisW::kernel : AxisW::offsets);
+template <class A>
+constexpr int axis_taps = A::joined && !packed ? A::kernel : A::offsets;
+/// Sums of a block's phases along depth and width, to which each pair of offsets adds.
+constexpr int pair_phases = packed ? 1 : AxisD::tapped * AxisW::tapped;
+/// Taps, or pairs of them, for which a stage holds weights.
+constexpr int block_taps = axis_taps<AxisH> * (tap_pairs ? (AxisD::offsets * AxisW::offsets + 1) / 2 * pair_phases
+                                                         : axis_taps<AxisD> * axis_taps<AxisW>);
 /// Words of one tap and step: the block's fragments, lane by lane.
 constexpr int tap_words = block_fragments * 32 * fragment_registers;
 constexpr int weight_stage = block_taps * steps * tap_words;
