@@ -15,6 +15,10 @@ struct InputFragment {
     u32 low[4];  // where values are split
 };
 
+/// Words from one lane's first word of 8 to the next lane's, and to its own second one.
+constexpr int lane_pitch = (neighbours ? 2 : 1) * word_pitch;
+constexpr int half_pitch = (neighbours ? 1 : 4) * word_pitch;
+
 /// `row` and `row_8` are the lane's words of its two positions: words 0, 4 (and 8, 12) of the step are its own. A
 /// pair's second offset is `next` words on.
 template <Step S>
@@ -24,18 +28,18 @@ __device__ __forceinline__ InputFragment load_input_fragment(const u32* row, con
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
         if constexpr (S == Step::pair) {
-            const u32* words = rows[i % 2] + i / 2 * (4 * word_pitch);
+            const u32* words = rows[i % 2] + i / 2 * half_pitch;
             split_bf16(__uint_as_float(words[0]), __uint_as_float(words[next]), fragment.high[i], fragment.low[i]);
         } else if constexpr (S == Step::single) {
-            fragment.high[i] = split_bf16(__uint_as_float(rows[i % 2][i / 2 * (4 * word_pitch)]));
+            fragment.high[i] = split_bf16(__uint_as_float(rows[i % 2][i / 2 * half_pitch]));
         } else if constexpr (bf16_thrice) {
             const u32* words = rows[i % 2] + i / 2 * (8 * word_pitch);
-            split_bf16(__uint_as_float(words[0]), __uint_as_float(words[4 * word_pitch]), fragment.high[i],
+            split_bf16(__uint_as_float(words[0]), __uint_as_float(words[half_pitch]), fragment.high[i],
                        fragment.low[i]);
         } else {
-            const u32 word = rows[i % 2][i / 2 * (4 * word_pitch)];
-            if constexpr (native) fragment.high[i] = word;
-            if constexpr (tf32_once) fragment.high[i] = round_to_tf32(__uint_as_float(word));
+            const u32 word = rows[i % 2][i / 2 * half_pitch];
+            if constexpr (native || boxes) fragment.high[i] = word;  // boxes come rounded to TF32
+            if constexpr (tf32_once && !boxes) fragment.high[i] = round_to_tf32(__uint_as_float(word));
             if constexpr (tf32_thrice) split_tf32(__uint_as_float(word), fragment.high[i], fragment.low[i]);
         }
     }
@@ -96,11 +100,11 @@ __device__ __forceinline__ Rows rows_of_lane(int warp_m, int lead) {
     for (int fragment = 0; fragment < m_fragments; ++fragment) {
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
-            const int number = warp_m * warp_rows + fragment * 16 + half * 8 + lane / 4;
-            const Position p = position_of(number < tile_positions ? number : 0);
+            Position p = position_of(warp_m * warp_rows + fragment * 16 + half * 8 + lane / 4);
+            if (!in_tile(p)) p = {};
             const int row = (p.n * rows_d + p.d + AxisD::halo) * rows_h + p.h + AxisH::halo;
             rows.word[fragment][half] =
-                (row * row_pitch + p.w + AxisW::halo + lead) * position_pitch + lane % 4 * word_pitch;
+                (row * row_pitch + p.w + AxisW::halo + lead) * position_pitch + lane % 4 * lane_pitch;
         }
     }
     return rows;
@@ -213,10 +217,10 @@ __device__ __forceinline__ void multiply_pairs(Sums& sums, const u32* stage, con
     }
 }
 
-/// All products of the chunk in `stage`.
-__device__ __forceinline__ void multiply_chunk(Sums& sums, const u32* stage, const Rows& rows, const Place& place,
-                                               int warp_n) {
-    const u32* weights = stage + input_stage + (warp_n * n_fragments * 32 + threadIdx.x % 32) * fragment_registers;
+/// All products of the chunk whose input is in `stage`.
+__device__ __forceinline__ void multiply_chunk(Sums& sums, const u32* stage, const u32* weights, const Rows& rows,
+                                               const Place& place, int warp_n) {
+    weights += (warp_n * n_fragments * 32 + threadIdx.x % 32) * fragment_registers;
     if constexpr (tap_pairs) {
         multiply_pairs(sums, stage, rows, place, weights);
         return;

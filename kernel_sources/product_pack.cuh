@@ -51,10 +51,10 @@ __device__ __forceinline__ int kernel_index(int phase, int index, int number) {
 
 /// The two channels of register `half` of a lane within a step, as the input's words give them.
 __device__ __forceinline__ int step_channel(int lane, int half, int part) {
-    const int t = lane % 4;
-    if constexpr (native) return 2 * t + 8 * half + part;
-    if constexpr (bf16_thrice && !tap_pairs) return t + 8 * half + 4 * part;
-    return t + 4 * half;
+    const auto word = [&](int second) { return neighbours ? lane % 4 * 2 + second : lane % 4 + 4 * second; };
+    if constexpr (native) return 2 * word(half) + part;
+    if constexpr (bf16_thrice && !tap_pairs) return 8 * half + word(part);
+    return word(half);
 }
 
 __device__ __forceinline__ Element weight_at(const Element* weight, int group, int in_channel, int out_channel, int k) {
