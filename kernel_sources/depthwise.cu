@@ -85,6 +85,59 @@ __device__ __forceinline__ void add_window(Sums& sums, Window& window, const Ele
     }
 }
 
+/// The sums of a tile to the output.
+__device__ __forceinline__ void store(const Sums& sums, Element* entry, const Place& tile, const Place& thread,
+                                      bool works) {
+    if constexpr (staged) {
+        Element* shared = dynamic_shared<Element>();
+        if constexpr (steps > 1) __syncthreads();
+        if (works) stage(sums, shared, entry, tile, thread);
+        __syncthreads();
+        write_runs(shared, entry, tile);
+    } else if (works) {
+        Element* first = entry + output_offset(thread);
+        if constexpr (channels_last) {
+            store_positions(sums, first, thread);
+        } else {
+            store_rows(sums, first, thread);
+        }
+    }
+}
+
+/// The block's tiles. Those of the next one are loaded before the one at hand is computed.
+template <class Weights>
+__device__ __forceinline__ void walk(Window& window, Place tile, Place thread, const Block& block, const Element* input,
+                                     const Element* bias, Element* output, const Weights& weights) {
+    Element* entry = output + static_cast<i64>(block.batch) * (problem::out_channels * static_cast<i64>(output_volume));
+#pragma unroll 1
+    for (u32 number = block.first_tile;; ++number) {
+        const bool more = steps > 1 && number + 1 < block.first_tile + steps && number + 1 < tiles;
+        const bool works = has_work(thread);
+        Place next_tile{};
+        Place next{};
+        Window ahead;
+        if (more) {
+            next_tile = place_of_tile(block, number + 1);
+            next = place_of_thread(next_tile);
+            if (has_work(next)) load_window(ahead, origin_of(input, next), next);
+        }
+        Sums sums;
+        if (works) {
+            begin_sums(sums, bias, thread);
+            add_window(sums, window, origin_of(input, thread), thread, weights);
+        }
+        store(sums, entry, tile, thread, works);
+        if (!more) return;
+        tile = next_tile;
+        thread = next;
+        if constexpr (all_at_once) {
+#pragma unroll
+            for (int i = 0; i < rows; ++i)
+                window[i] = ahead[i];
+        }
+    }
+}
+
 }  // namespace tconv::depthwise
 
 extern "C" __global__ void __launch_bounds__(tconv::config::threads, tconv::config::min_blocks)
@@ -92,40 +145,19 @@ extern "C" __global__ void __launch_bounds__(tconv::config::threads, tconv::conf
                     const tconv::Element* __restrict__ bias, tconv::Element* __restrict__ output) {
     using namespace tconv;
     using namespace tconv::depthwise;
-    const Place block = place_of_block();
-    const Place thread = place_of_thread(block);
-    const bool works = has_work(thread);
-    Element* entry = entry_of(output, block.batch);
-    const Element* origin = origin_of(input, thread);
+    const Block block = this_block();
+    const Place tile = place_of_tile(block, block.first_tile);
+    const Place thread = place_of_thread(tile);
+    const Element* entry =
+        input + static_cast<i64>(block.batch) * (problem::in_channels * static_cast<i64>(input_volume));
     Window window;
-    Sums sums;
+    if (has_work(thread)) load_window(window, origin_of(entry, thread), thread);
     if constexpr (channels_last) {
-        if (works) load_window(window, origin, thread);
         float* shared = dynamic_shared<float>();
         SharedWeights::stage(shared, weight, block);
         __syncthreads();
-        if (!works) return;
-        begin_sums(sums, bias, thread);
-        add_window(sums, window, origin, thread, SharedWeights(shared, thread));
-        store_positions(sums, entry + output_offset(thread), thread);
+        walk(window, tile, thread, block, entry, bias, output, SharedWeights(shared, thread));
     } else {
-        if constexpr (!staged) {
-            if (!works) return;
-        }
-        Element* shared = dynamic_shared<Element>();
-        if (works) {
-            load_window(window, origin, thread);
-            begin_sums(sums, bias, thread);
-            add_window(sums, window, origin, thread, PlaneWeights(weight, thread));
-            if constexpr (staged) {
-                stage(sums, shared, entry, block, thread);
-            } else {
-                store_rows(sums, entry + output_offset(thread), thread);
-            }
-        }
-        if constexpr (staged) {
-            __syncthreads();
-            write_runs(shared, entry, block);
-        }
+        walk(window, tile, thread, block, entry, bias, output, PlaneWeights(weight, thread));
     }
 }

@@ -81,7 +81,7 @@ __device__ __forceinline__ void load_row(Row& row, const Element* origin, const 
     }
 }
 
-__device__ __forceinline__ const Element* origin_of(const Element* input, const Place& thread) {
+__device__ __forceinline__ const Element* origin_of(const Element* entry, const Place& thread) {
     const Index position =
         ((thread.d * AxisD::positions + AxisD::first) * AxisH::input + thread.h * AxisH::positions + AxisH::first) *
             AxisW::input +
@@ -89,7 +89,7 @@ __device__ __forceinline__ const Element* origin_of(const Element* input, const 
     const Index channel = group_of(thread) * in_group;
     const Index offset = channels_last ? position * static_cast<Index>(problem::in_channels) + channel
                                        : channel * input_volume + position;
-    return input + static_cast<i64>(thread.batch) * (problem::in_channels * static_cast<i64>(input_volume)) + offset;
+    return entry + offset;
 }
 
 /// The weights of a tap: [group][input channel][output channel].
@@ -110,7 +110,7 @@ struct PlaneWeights {
         : first(weight + static_cast<i64>(group_of(thread) * static_cast<Index>(in_group * out_group) +
                                           thread.plane % group_planes * channels) *
                              taps) {
-        if constexpr (held) {
+        if (held && thread.plane < static_cast<Index>(planes)) {
 #pragma unroll
             for (int product = 0; product < products; ++product) {
 #pragma unroll
@@ -118,7 +118,7 @@ struct PlaneWeights {
                     const Vector<width> vector = load_vector<width>(address(product, tap));
 #pragma unroll
                     for (int i = 0; i < width; ++i)
-                        values[product][tap + i] = element_of(vector, i);
+                        values[held ? product : 0][held ? tap + i : 0] = element_of(vector, i);
                 }
             }
         }
@@ -148,7 +148,7 @@ struct SharedWeights {
         return ((tap * vectors + product / width) * tile_planes + lane) * width + product % width;
     }
     /// All threads of the block together, before a barrier.
-    __device__ __forceinline__ static void stage(float* shared, const Element* weight, const Place& block) {
+    __device__ __forceinline__ static void stage(float* shared, const Element* weight, const Block& block) {
         const Index first = block.plane * static_cast<Index>(products * taps);
         const Index left = (static_cast<Index>(planes) - block.plane) * static_cast<Index>(products * taps);
         const int count = left < tile_planes * products * taps ? static_cast<int>(left) : tile_planes * products * taps;

@@ -82,11 +82,9 @@ constexpr u32 tiles_h = static_cast<u32>(ceil_div(AxisH::threads, tile_h));
 constexpr u32 tiles_d = static_cast<u32>(ceil_div(AxisD::threads, tile_d));
 constexpr u32 plane_tiles = static_cast<u32>(ceil_div(planes, tile_planes));
 
-/// Batch entry and, along each axis, the first thread of a block, or a thread itself.
-struct Place {
-    u32 batch;
-    Index plane, d, h, w;
-};
+constexpr u32 tiles = tiles_w * tiles_h * tiles_d;
+/// Tiles of the same planes that a block takes one after the other.
+constexpr u32 steps = static_cast<u32>(config::steps);
 
 /// Takes a digit below `count` off the number.
 __device__ __forceinline__ u32 split_off(u32& number, u32 count) {
@@ -96,22 +94,46 @@ __device__ __forceinline__ u32 split_off(u32& number, u32 count) {
     return digit;
 }
 
-__device__ __forceinline__ Place place_of_block() {
+/// Planes and tiles of a block.
+struct Block {
+    u32 batch;
+    Index plane;
+    u32 first_tile;
+};
+
+__device__ __forceinline__ Block this_block() {
+    constexpr u32 walks = (tiles + steps - 1) / steps;
     u32 number = blockIdx.x;
+    Block block{};
+    if constexpr (channels_last) {
+        block.plane = static_cast<Index>(split_off(number, plane_tiles)) * tile_planes;
+        block.first_tile = split_off(number, walks) * steps;
+    } else {
+        block.first_tile = split_off(number, walks) * steps;
+        block.plane = static_cast<Index>(split_off(number, plane_tiles)) * tile_planes;
+    }
+    block.batch = number;
+    return block;
+}
+
+/// Along each axis the first thread of a tile, or a thread itself.
+struct Place {
+    Index plane, d, h, w;
+};
+
+__device__ __forceinline__ Place place_of_tile(const Block& block, u32 number) {
     Place place{};
-    if constexpr (channels_last) place.plane = static_cast<Index>(split_off(number, plane_tiles)) * tile_planes;
+    place.plane = block.plane;
     place.w = static_cast<Index>(split_off(number, tiles_w)) * tile_w;
     place.h = static_cast<Index>(split_off(number, tiles_h)) * tile_h;
-    place.d = static_cast<Index>(split_off(number, tiles_d)) * tile_d;
-    if constexpr (!channels_last) place.plane = static_cast<Index>(split_off(number, plane_tiles)) * tile_planes;
-    place.batch = number;
+    place.d = static_cast<Index>(number) * tile_d;
     return place;
 }
 
 /// Neighbouring threads lie along the axis that is contiguous in the tensors.
-__device__ __forceinline__ Place place_of_thread(const Place& block) {
+__device__ __forceinline__ Place place_of_thread(const Place& tile) {
     u32 number = threadIdx.x;
-    Place place = block;
+    Place place = tile;
     if constexpr (channels_last) place.plane += static_cast<Index>(split_off(number, tile_planes));
     place.w += static_cast<Index>(split_off(number, tile_w));
     place.h += static_cast<Index>(split_off(number, tile_h));

@@ -22,10 +22,6 @@ __device__ __forceinline__ Index output_offset(const Place& thread) {
                          : out_channel_of(thread) * output_volume + position;
 }
 
-__device__ __forceinline__ Element* entry_of(Element* output, u32 batch) {
-    return output + static_cast<i64>(batch) * (problem::out_channels * static_cast<i64>(output_volume));
-}
-
 /// Calls `write(jd, jh, line)` for each row of the thread that lies inside the output, `line` positions from its first.
 template <class Write>
 __device__ __forceinline__ void for_rows(const Place& thread, const Write& write) {
@@ -107,16 +103,16 @@ __device__ __forceinline__ int left(Index first, Index end, Index extent) {
     return static_cast<int>(end - first < extent ? end - first : extent);
 }
 
-__device__ __forceinline__ Run run_of(const Element* entry, const Place& block, int c, int d, int h) {
-    const Index out_w = output_of<AxisW>(block.w);
-    const Index out_h = output_of<AxisH>(block.h) + h;
-    const Index out_d = output_of<AxisD>(block.d) + d;
-    const Index channel = block.plane * channels + c;
+__device__ __forceinline__ Run run_of(const Element* entry, const Place& tile, int c, int d, int h) {
+    const Index out_w = output_of<AxisW>(tile.w);
+    const Index out_h = output_of<AxisH>(tile.h) + h;
+    const Index out_d = output_of<AxisD>(tile.d) + d;
+    const Index channel = tile.plane * channels + c;
     Run run{};
     run.first = ((channel * AxisD::output + out_d) * AxisH::output + out_h) * AxisW::output + out_w;
     if (whole_d) {
         run.length =
-            left(block.plane, static_cast<Index>(planes), tile_planes) * static_cast<int>(channels * output_volume);
+            left(tile.plane, static_cast<Index>(planes), tile_planes) * static_cast<int>(channels * output_volume);
     } else if (whole_h) {
         run.length = left(out_d, AxisD::output, extent_d) * static_cast<int>(AxisH::output * AxisW::output);
     } else if (whole_w) {
@@ -131,11 +127,11 @@ __device__ __forceinline__ Run run_of(const Element* entry, const Place& block, 
 }
 
 /// The thread's outputs to shared memory.
-__device__ __forceinline__ void stage(const Sums& sums, Element* shared, const Element* entry, const Place& block,
+__device__ __forceinline__ void stage(const Sums& sums, Element* shared, const Element* entry, const Place& tile,
                                       const Place& thread) {
-    const int d = static_cast<int>(thread.d - block.d) * AxisD::outputs;
-    const int h = static_cast<int>(thread.h - block.h) * AxisH::outputs;
-    const int c = static_cast<int>(thread.plane - block.plane) * channels;
+    const int d = static_cast<int>(thread.d - tile.d) * AxisD::outputs;
+    const int h = static_cast<int>(thread.h - tile.h) * AxisH::outputs;
+    const int c = static_cast<int>(thread.plane - tile.plane) * channels;
     const Index offset = output_offset(thread);
 #pragma unroll
     for (int i = 0; i < channels; ++i) {
@@ -143,7 +139,7 @@ __device__ __forceinline__ void stage(const Sums& sums, Element* shared, const E
             const int run_c = whole_d ? 0 : c + i;
             const int run_d = whole_h ? 0 : d + jd;
             const int run_h = whole_w ? 0 : h + jh;
-            const Run run = run_of(entry, block, run_c, run_d, run_h);
+            const Run run = run_of(entry, tile, run_c, run_d, run_h);
             Element* row = shared + ((run_c * runs_d + run_d) * runs_h + run_h) * run_pitch + run.lead +
                            static_cast<int>(offset + i * output_volume + line - run.first);
 #pragma unroll
@@ -154,24 +150,31 @@ __device__ __forceinline__ void stage(const Sums& sums, Element* shared, const E
     }
 }
 
-/// All threads of the block together, after a barrier.
-__device__ __forceinline__ void write_runs(const Element* shared, Element* entry, const Place& block) {
-    constexpr int run_vectors = run_pitch / store_width;
+/// Of as many threads as there are `lanes`. The ends of the run are single elements of vectors that it has in part.
+__device__ __forceinline__ void write_run(const Element* shared, Element* target, const Run& run, int lane, int lanes) {
+    const int end = run.lead + run.length;
+    const int whole_end = end / store_width;
 #pragma unroll 4
-    for (int i = static_cast<int>(threadIdx.x); i < runs * run_vectors; i += threads) {
-        const int number = i / run_vectors;
-        const int element = i % run_vectors * store_width;
-        const Run run = run_of(entry, block, number / (runs_d * runs_h), number / runs_h % runs_d, number % runs_h);
-        Element* target = entry + (static_cast<i64>(run.first) + element - run.lead);
-        const Element* source = shared + number * run_pitch + element;
-        if (element >= run.lead && element + store_width <= run.lead + run.length) {
-            copy_vector<store_width>(target, source);
-        } else {
-#pragma unroll
-            for (int j = 0; j < store_width; ++j) {
-                if (element + j >= run.lead && element + j < run.lead + run.length) target[j] = source[j];
-            }
-        }
+    for (int i = (run.lead > 0 ? 1 : 0) + lane; i < whole_end; i += lanes)
+        copy_vector<store_width>(target + i * store_width, shared + i * store_width);
+    if (lane < store_width) {
+        const int tail = whole_end * store_width + lane;
+        if (lane >= run.lead && lane < end && run.lead > 0) target[lane] = shared[lane];
+        if (tail >= run.lead && tail < end) target[tail] = shared[tail];
+    }
+}
+
+/// All threads of the block together, after a barrier: as many to a run as it has vectors, in whole warps.
+__device__ __forceinline__ void write_runs(const Element* shared, Element* entry, const Place& tile) {
+    constexpr int run_warps = (run_pitch / store_width + 31) / 32;
+    constexpr int lanes = run_warps * 32 < threads ? run_warps * 32 : threads;
+    constexpr int teams = threads / lanes;
+    const int team = static_cast<int>(threadIdx.x) / lanes;
+    if (team >= teams) return;
+    for (int number = team; number < runs; number += teams) {
+        const Run run = run_of(entry, tile, number / (runs_d * runs_h), number / runs_h % runs_d, number % runs_h);
+        write_run(shared + number * run_pitch, entry + (static_cast<i64>(run.first) - run.lead), run,
+                  static_cast<int>(threadIdx.x) % lanes, lanes);
     }
 }
 

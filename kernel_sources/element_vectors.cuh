@@ -68,15 +68,16 @@ __device__ __forceinline__ void store_vector(T* address, const float* values) {
     }
 }
 
+/// N elements that are copied in one access.
+template <int N>
+struct alignas(N * problem::element_bytes) Elements {
+    Element v[N];
+};
+
 /// Copies N elements, both addresses multiples of their size.
 template <int N>
 __device__ __forceinline__ void copy_vector(Element* target, const Element* source) {
-    if constexpr (N * problem::element_bytes >= 4) {
-        constexpr int words = N * problem::element_bytes / 4;
-        store<words>(reinterpret_cast<float*>(target), load<words>(reinterpret_cast<const float*>(source)));
-    } else {
-        *target = *source;
-    }
+    *reinterpret_cast<Elements<N>*>(target) = *reinterpret_cast<const Elements<N>*>(source);
 }
 
 }  // namespace tconv
