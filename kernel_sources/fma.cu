@@ -2,7 +2,7 @@
 // weights into the order in which lanes read them.
 #include "fma_compute.cuh"
 #include "fma_pack.cuh"
-#include "product_block.cuh"
+#include "product_boxes.cuh"
 #include "product_pack.cuh"
 
 extern "C" __global__ void __launch_bounds__(256)
@@ -16,10 +16,17 @@ extern "C" __global__ void __launch_bounds__(tconv::product::threads, tconv::con
     tconv_fma(const tconv::Element* __restrict__ input, const tconv::u32* __restrict__ packed_weight,
               const tconv::Element* __restrict__ bias, tconv::Element* __restrict__ output, int batch) {
     using namespace tconv;
-    if constexpr (product::splits == 1) {
+    if constexpr (product::splits == 1 && !product::boxes) {
         if (product::persistent && blockIdx.x >= product::tiles_of(batch)) return;
         product::run_block({input, packed_weight, bias, output, batch, nullptr});
     }
+}
+
+extern "C" __global__ void __launch_bounds__(tconv::product::threads, tconv::config::min_blocks)
+    tconv_fma_boxes(const __grid_constant__ tconv::TensorMap input, const tconv::u32* __restrict__ packed_weight,
+                    const tconv::Element* __restrict__ bias, tconv::Element* __restrict__ output, int batch) {
+    using namespace tconv;
+    if constexpr (product::boxes) product::run_block({nullptr, packed_weight, bias, output, batch, nullptr}, input);
 }
 
 // Where blocks share a tile: first their sums, then the output.

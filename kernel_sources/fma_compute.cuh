@@ -69,8 +69,8 @@ __device__ __forceinline__ Rows rows_of_lane(int warp_m, int lead) {
     Rows rows{};
 #pragma unroll
     for (int fragment = 0; fragment < m_fragments; ++fragment) {
-        const int number = warp_m * warp_rows + fragment * fragment_rows + fragment_row(0);
-        const Position p = position_of(in_tile(number) ? number : 0);
+        Position p = position_of(warp_m * warp_rows + fragment * fragment_rows + fragment_row(0));
+        if (!in_tile(p)) p = {};
         const int row = (p.n * rows_d + p.d + AxisD::halo) * rows_h + p.h + AxisH::halo;
         rows.word[fragment] = (row * row_pitch + p.w + AxisW::halo + lead) * position_pitch;
     }
@@ -164,10 +164,10 @@ __device__ __forceinline__ void multiply_each(Sums& sums, const u32* stage, cons
     }
 }
 
-/// All products of the chunk in `stage`.
-__device__ __forceinline__ void multiply_chunk(Sums& sums, const u32* stage, const Rows& rows, const Place& place,
-                                               int warp_n) {
-    const u32* weights = stage + input_stage + warp_n * warp_words + threadIdx.x % column_lanes * weight_vector;
+/// All products of the chunk whose input is in `stage`.
+__device__ __forceinline__ void multiply_chunk(Sums& sums, const u32* stage, const u32* weights, const Rows& rows,
+                                               const Place& place, int warp_n) {
+    weights += warp_n * warp_words + threadIdx.x % column_lanes * weight_vector;
 #pragma unroll unrolled_d
     for (int d = 0; d < place.run_d.count; ++d) {
 #pragma unroll unrolled_w

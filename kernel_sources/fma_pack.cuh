@@ -24,8 +24,8 @@ __device__ __forceinline__ int pack_column(int part) {
 
 /// `weight` gives the element of a channel of the step.
 template <class WeightOf>
-__device__ __forceinline__ void pack_part(u32* tap, int part, const WeightOf& weight) {
-    tap[part] = __float_as_uint(to_float(weight(lane_word(part) / lane_columns)));
+__device__ __forceinline__ void pack_part(u32* tap, int part, const WeightOf& weight, bool /*alone*/) {
+    tap[part] = __float_as_uint(to_float(weight(lane_word(part) / lane_columns, 0)));
 }
 
 }  // namespace tconv::product

@@ -1,6 +1,7 @@
 // How the mma family packs the weights of a tap and step: [fragment][lane][register], split or rounded already.
 #pragma once
 
+#include "mma_shape.cuh"
 #include "product_shape.cuh"
 
 namespace tconv::product {
@@ -13,11 +14,11 @@ __device__ __forceinline__ int pack_column(int part) {
 }
 
 /// The two channels of register `half` of a lane within a step, as the input's words give them.
-__device__ __forceinline__ int step_channel(int lane, int half, int second) {
-    const int t = lane % 4;
-    if constexpr (native) return 2 * t + 8 * half + second;
-    if constexpr (bf16_thrice) return t + 8 * half + 4 * second;
-    return t + 4 * half;
+__device__ __forceinline__ int step_channel(int lane, int half, int part) {
+    const auto word = [&](int second) { return neighbours ? lane % 4 * 2 + second : lane % 4 + 4 * second; };
+    if constexpr (native) return 2 * word(half) + part;
+    if constexpr (bf16_thrice && !tap_pairs) return 8 * half + word(part);
+    return word(half);
 }
 
 /// Writes the packed form of two channels (of one, in TF32) into a fragment's registers.
@@ -34,14 +35,32 @@ __device__ __forceinline__ void put_packed(u32* fragment, int half, T first, T s
     }
 }
 
-/// `weight` gives the element of a channel of the step.
+/// A tap that stands alone in a step of two: its high part meets both parts of an input, its low part the high one.
+__device__ __forceinline__ void put_single(u32* fragment, int half, float value) {
+    u32 high = 0;
+    u32 low = 0;
+    split_bf16(value, 0.0f, high, low);
+    fragment[half] = high | high << 16;
+    fragment[2 + half] = low;
+}
+
+/// `weight` gives the element of a channel of the step at the first or the second tap of a pair; `alone`: there is no
+/// second one.
 template <class WeightOf>
-__device__ __forceinline__ void pack_part(u32* tap, int part, const WeightOf& weight) {
+__device__ __forceinline__ void pack_part(u32* tap, int part, const WeightOf& weight, bool alone) {
     const int half = part % 2;
     const int lane = part / 2 % 32;
-    const Element first = weight(step_channel(lane, half, 0));
-    const Element second = native || bf16_thrice ? weight(step_channel(lane, half, 1)) : Element{};
-    put_packed(tap + part / 2 * fragment_registers, half, first, second);
+    u32* fragment = tap + part / 2 * fragment_registers;
+    const Element first = weight(step_channel(lane, half, 0), 0);
+    if constexpr (tap_pairs) {
+        if (alone) {
+            put_single(fragment, half, to_float(first));
+        } else {
+            put_packed(fragment, half, first, weight(step_channel(lane, half, 0), 1));
+        }
+    } else {
+        put_packed(fragment, half, first, native || bf16_thrice ? weight(step_channel(lane, half, 1), 0) : Element{});
+    }
 }
 
 }  // namespace tconv::product

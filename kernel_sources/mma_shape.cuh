@@ -11,12 +11,12 @@ constexpr bool tf32_thrice = config::math == 2;  // high and low TF32 parts, thr
 constexpr bool bf16_thrice = config::math == 3;  // high and low bfloat16 parts, three products
 constexpr bool split = tf32_thrice || bf16_thrice;
 
+/// Steps along K of 8 channels at two offsets (along depth and width) instead of 16 channels at one.
+constexpr bool tap_pairs = config::tap_pairs != 0;
 /// Words of one position that one step along K takes.
-constexpr int step_words = bf16_thrice ? 16 : 8;
+constexpr int step_words = bf16_thrice && !tap_pairs ? 16 : 8;
 /// Steps run inside the offsets along the height.
 constexpr bool steps_last = false;
-/// Registers of a lane's fragment of weights: 16 (8) x 8 of them, split ones as high and low part.
-constexpr int fragment_registers = split ? 4 : 2;
 
 // A fragment of sums: 16 positions x 8 columns, four of them in a lane.
 constexpr int fragment_rows = 16;
@@ -29,6 +29,8 @@ __device__ __forceinline__ int fragment_column(int i) {
     return static_cast<int>(threadIdx.x) % 4 * 2 + i % 2;
 }
 
+/// Registers of a lane's fragment of weights: 16 (8) x 8 of them, split ones as high and low part.
+constexpr int fragment_registers = split ? 4 : 2;
 /// Words of the packed weights of one step, tap and fragment of columns.
 constexpr int fragment_words = 32 * fragment_registers;
 

@@ -12,7 +12,6 @@ namespace tconv::product {
 constexpr int word_channels = native ? 2 : 1;
 constexpr int chunk_words = config::channel_chunk / word_channels;
 constexpr int steps = chunk_words / step_words;
-
 __device__ constexpr int count_bits(u32 bits) {
     int count = 0;
     for (; bits != 0; bits &= bits - 1)
@@ -140,26 +139,36 @@ constexpr i64 kernel_volume = problem::kernel_d * problem::kernel_h * problem::k
 constexpr i64 input_volume = problem::input_d * problem::input_h * problem::input_w;
 constexpr i64 output_volume = problem::output_d * problem::output_h * problem::output_w;
 
+/// The hardware copies whole boxes of the input.
+constexpr bool boxes = config::loads == 1;
+
 // The shared input tile. Channels first: [word][n][d][h][w], rows from a multiple of `vector` elements of the tensor
 // on; channels last: [n][d][h][w][word]. The pitches keep the loads of a fragment free of bank conflicts.
 constexpr bool channels_last = problem::channels_last;
 constexpr int vector = config::load_vector;
-constexpr int rows_d = tile_d + AxisD::halo;
-constexpr int rows_h = tile_h + AxisH::halo;
+constexpr int rows_d = config::rows_d;
+constexpr int rows_h = config::rows_h;
 constexpr int row_pitch = config::row_pitch;
 constexpr int word_pitch = channels_last ? 1 : config::word_pitch;
 constexpr int position_pitch = channels_last ? config::word_pitch : 1;
 constexpr int input_stage = config::input_words;
+/// Of each 8 words of a position the lanes t = 0 to 3 of a fragment take 2t and 2t + 1 instead of t and t + 4: without
+/// bank conflicts at a pitch of an odd multiple of 4.
+constexpr bool neighbours = !channels_last && word_pitch % 8 == 4;
 
-/// Taps for which a stage holds weights.
-constexpr int block_taps = packed ? AxisD::offsets * AxisH::offsets * AxisW::offsets
-                                  : (AxisD::joined ? AxisD::kernel : AxisD::offsets) *
-                                        (AxisH::joined ? AxisH::kernel : AxisH::offsets) *
-                                        (AxisW::joined ? AxisW::kernel : AxisW::offsets);
+template <class A>
+constexpr int axis_taps = A::joined && !packed ? A::kernel : A::offsets;
+/// Sums of a block's phases along depth and width, to which each pair of offsets adds.
+constexpr int pair_phases = packed ? 1 : AxisD::tapped * AxisW::tapped;
+/// Taps, or pairs of them, for which a stage holds weights.
+constexpr int block_taps = axis_taps<AxisH> * (tap_pairs ? (AxisD::offsets * AxisW::offsets + 1) / 2 * pair_phases
+                                                         : axis_taps<AxisD> * axis_taps<AxisW>);
 /// Words of one tap and step: the block's fragments.
 constexpr int tap_words = block_fragments * fragment_words;
 constexpr int weight_stage = (block_taps * steps * tap_words + 3) / 4 * 4;
-constexpr int stage_words = input_stage + weight_stage;
+/// The weights of all chunks stay in shared memory behind the stages.
+constexpr bool resident_weights = config::resident_weights != 0;
+constexpr int stage_words = config::stage_words;
 
 /// Phases along axes that are not joined: each combination has its own packed weights.
 constexpr i64 phase_blocks_w = AxisW::joined ? 1 : problem::stride_w;
@@ -231,34 +240,31 @@ __device__ __forceinline__ Place place_of_tile(i64 number) {
 /// Accumulators of a lane: [fragment of positions][phase][fragment of channels][register].
 using Sums = float[m_fragments][sum_phases][n_fragments][fragment_sums];
 
-/// Columns to the left of the tile's halo, so that a row of the shared tile begins at a multiple of `vector`.
+/// Columns to the left of the tile's halo, so that a row of the shared tile begins at a whole load of the tensor: a
+/// vector, or with boxes 16 bytes.
 __device__ __forceinline__ int lead_of(const Place& place) {
-    if constexpr (channels_last || vector == 1) return 0;
-    const int rest = static_cast<int>((place.q_w - AxisW::halo) % vector);
-    return rest < 0 ? rest + vector : rest;
+    constexpr int whole = boxes ? static_cast<int>(16 / sizeof(Element)) : vector;
+    if constexpr (channels_last || whole == 1) return 0;
+    const int rest = static_cast<int>((place.q_w - AxisW::halo) % whole);
+    return rest < 0 ? rest + whole : rest;
 }
 
-/// Where position `number` of the tile lies: in its order, the rows of fragments.
+/// Where position `number` of the rows of fragments lies. There may be more rows than positions: those have no `n` of
+/// the tile.
 struct Position {
     int n, d, h, w;
 };
-constexpr int stacks_h = tile_h / m_fragments;
-/// Where rows are reused, positions of a lane are a stack.
-__device__ __forceinline__ int stack_of(int number) {
-    return number / warp_rows * fragment_rows + number % fragment_rows;
-}
-/// Rows of fragments may be more than the tile has positions.
-__device__ __forceinline__ bool in_tile(int number) {
-    if constexpr (config::reuse_rows != 0) return stack_of(number) < tile_n * tile_d * stacks_h * tile_w;
-    return number < tile_positions;
+__device__ __forceinline__ bool in_tile(const Position& position) {
+    return position.n < tile_n;
 }
 __device__ __forceinline__ Position position_of(int number) {
     if constexpr (config::reuse_rows != 0) {
-        // The fragments of a warp lie above each other.
-        const int column = stack_of(number);
-        const int row = number / fragment_rows % m_fragments;
-        return {column / (tile_w * stacks_h * tile_d), column / (tile_w * stacks_h) % tile_d,
-                column / tile_w % stacks_h * m_fragments + row, column % tile_w};
+        // The fragments of a warp lie above each other: some of the tile's columns, which are numbered along w, d, n.
+        constexpr int warps = (tile_n * tile_d * tile_w + fragment_rows - 1) / fragment_rows;  // side by side
+        const int warp = number / warp_rows;
+        const int column = warp % warps * fragment_rows + number % fragment_rows;
+        return {column / (tile_w * tile_d), column / tile_w % tile_d,
+                warp / warps * m_fragments + number / fragment_rows % m_fragments, column % tile_w};
     }
     return {number / (tile_w * tile_h * tile_d), number / (tile_w * tile_h) % tile_d, number / tile_w % tile_h,
             number % tile_w};

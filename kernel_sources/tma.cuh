@@ -74,8 +74,8 @@ __device__ __forceinline__ void barrier_wait(Barrier& barrier, u32 parity, int l
 
 /// Starts the copy of `map`'s box whose first element is `corner`, {x, y, ...} innermost first: as many coordinates as
 /// the map has dimensions, 1 to 5. They may be negative or beyond the end: what lies outside the array arrives as
-/// zeros. `shared` is a multiple of 128, better of 1024 (see swizzled). `barrier` counts the bytes of the whole box.
-/// One thread.
+/// zeros. The first is a multiple of 16 bytes. `shared` is a multiple of 128, better of 1024 (see swizzled). `barrier`
+/// counts the bytes of the whole box. One thread.
 template <int N>
 __device__ __forceinline__ void tma_load_box(void* shared, const TensorMap& map, Barrier& barrier,
                                              const int (&corner)[N], int line = __builtin_LINE()) {
@@ -177,6 +177,19 @@ __device__ __forceinline__ void tma_load_bytes(void* shared, const void* global,
 __device__ __forceinline__ void tma_prefetch_map(const TensorMap& map) {
     asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");
 }
+
+#else
+
+// Names for code that is compiled for older devices too, and discarded there.
+__device__ void barrier_init(Barrier& barrier, u32 arrivals);
+__device__ void barrier_init_fence();
+__device__ void barrier_arrive(Barrier& barrier);
+__device__ void barrier_arrive_and_expect(Barrier& barrier, u32 bytes);
+__device__ void barrier_wait(Barrier& barrier, u32 parity);
+template <int N>
+__device__ void tma_load_box(void* shared, const TensorMap& map, Barrier& barrier, const int (&corner)[N]);
+__device__ void tma_load_bytes(void* shared, const void* global, u32 bytes, Barrier& barrier);
+__device__ void tma_prefetch_map(const TensorMap& map);
 
 #endif
 
