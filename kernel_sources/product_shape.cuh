@@ -249,13 +249,13 @@ __device__ __forceinline__ int lead_of(const Place& place) {
     return rest < 0 ? rest + whole : rest;
 }
 
-/// Where position `number` of the rows of fragments lies. There may be more rows than positions: those have no `n` of
-/// the tile.
+/// Where position `number` of the rows of fragments lies. There may be more rows than positions: those have no `n` or
+/// `h` of the tile.
 struct Position {
     int n, d, h, w;
 };
 __device__ __forceinline__ bool in_tile(const Position& position) {
-    return position.n < tile_n;
+    return position.n < tile_n && position.h < tile_h;
 }
 __device__ __forceinline__ Position position_of(int number) {
     if constexpr (config::reuse_rows != 0) {

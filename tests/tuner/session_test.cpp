@@ -118,8 +118,7 @@ TEST_CASE("a tolerance that no candidate holds gives no winner, and a looser one
 
 TEST_CASE("problems that cannot be tuned are refused with the reason") {
     TuneRequest request = small_request(1);
-    request.problem.dtype = DataType::f16;
-    request.strict = true;
+    request.problem = parse_key("1d n1 ci99 co99 g1 i1 k1 s1073741824 p0 op0 d1 nobias f16 nchw");
     CHECK_THROWS_WITH(run(request, nullptr), contains("direct needs dtype f32"));
     request = small_request(1);
     request.problem.batch = 0;
