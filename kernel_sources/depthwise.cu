@@ -3,10 +3,13 @@
 //
 // A thread computes a box of outputs of a group, or of several neighbouring groups in channels-last tensors: all phases
 // of some positions along each axis. The inputs that they need fit in registers.
-#include "depthwise_load.cuh"
-#include "depthwise_store.cuh"
+#include "box_load.cuh"
+#include "box_store.cuh"
+#include "depthwise_weights.cuh"
 
 namespace tconv::depthwise {
+
+using namespace box;
 
 constexpr bool staged = config::staged_store != 0;
 
