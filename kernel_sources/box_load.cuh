@@ -15,6 +15,20 @@ struct Row {
     float values[channels_last ? 1 : in_span][channels_last ? 1 : AxisW::window];
     Vector<load_width> vectors[channels_last ? AxisW::window : 1][channels_last ? in_span / load_width : 1];
 
+    __device__ __forceinline__ void clear() {
+#pragma unroll
+        for (auto& channel : values) {
+#pragma unroll
+            for (float& value : channel)
+                value = 0.0f;
+        }
+#pragma unroll
+        for (auto& position : vectors) {
+#pragma unroll
+            for (auto& vector : position)
+                vector = {};
+        }
+    }
     __device__ __forceinline__ float at(int channel, int number) const {
         if constexpr (channels_last) {
             return element_of(vectors[number][channel / load_width], channel % load_width);
@@ -48,7 +62,12 @@ __device__ __forceinline__ void load_from(float* values, const Element* row, Ind
         constexpr int size = covering(begin, begin + count);
         constexpr int skipped = begin % size;
         Vector<size> vector{};
-        if (row_inside && AxisW::holds(t, Number)) vector = load_vector<size>(row + (offset - skipped));
+        if constexpr (problem::element_bytes == 4) {
+#pragma unroll
+            for (int i = 0; i < count; ++i)
+                vector.v[skipped + i] = values[Number + i];
+        }
+        load_if<size>(row_inside && AxisW::holds(t, Number), vector, row + (offset - skipped));
 #pragma unroll
         for (int i = 0; i < count; ++i)
             values[Number + i] = element_of(vector, skipped + i);
@@ -56,8 +75,9 @@ __device__ __forceinline__ void load_from(float* values, const Element* row, Ind
     }
 }
 
-/// `origin` is where the window of a thread would begin along depth and height, at the thread's first position along
-/// the width and its first input channel.
+/// Inputs outside the tensor stay as they are, zeros in a row that was cleared. `origin` is where the window of a
+/// thread would begin along depth and height, at the thread's first position along the width and its first input
+/// channel.
 __device__ __forceinline__ void load_row(Row& row, const Element* origin, const Place& thread, int id, int ih) {
     const bool inside = AxisD::holds(thread.d, id) && AxisH::holds(thread.h, ih);
     const Index line = (id * AxisH::input + ih) * AxisW::input;
@@ -69,8 +89,7 @@ __device__ __forceinline__ void load_row(Row& row, const Element* origin, const 
                 origin + (line + AxisW::first + number) * static_cast<Index>(problem::in_channels);
 #pragma unroll
             for (int i = 0; i < in_span / load_width; ++i) {
-                row.vectors[number][i] = {};
-                if (holds) row.vectors[number][i] = load_vector<load_width>(position + i * load_width);
+                load_if<load_width>(holds, row.vectors[number][i], position + i * load_width);
             }
         }
     } else {

@@ -141,8 +141,7 @@ __device__ __forceinline__ Place place_of_tile(const Block& block, u32 number) {
 }
 
 /// Neighbouring threads lie along the axis that is contiguous in the tensors.
-__device__ __forceinline__ Place place_of_thread(const Place& tile) {
-    u32 number = threadIdx.x;
+__device__ __forceinline__ Place place_of_thread(const Place& tile, u32 number = threadIdx.x) {
     Place place = tile;
     if constexpr (channels_last) place.plane += static_cast<Index>(split_off(number, tile_planes));
     place.w += static_cast<Index>(split_off(number, tile_w));

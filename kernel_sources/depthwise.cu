@@ -72,8 +72,10 @@ using Window = Row[all_at_once ? rows : 1];
 __device__ __forceinline__ void load_window(Window& window, const Element* origin, const Place& thread) {
     if constexpr (all_at_once) {
 #pragma unroll
-        for (int i = 0; i < rows; ++i)
+        for (int i = 0; i < rows; ++i) {
+            window[i].clear();
             load_row(window[i], origin, thread, i / AxisH::window, i % AxisH::window);
+        }
     }
 }
 
@@ -83,7 +85,10 @@ __device__ __forceinline__ void add_window(Sums& sums, Window& window, const Ele
 #pragma unroll
     for (int i = 0; i < rows; ++i) {
         Row& row = window[all_at_once ? i : 0];
-        if constexpr (!all_at_once) load_row(row, origin, thread, i / AxisH::window, i % AxisH::window);
+        if constexpr (!all_at_once) {
+            row.clear();
+            load_row(row, origin, thread, i / AxisH::window, i % AxisH::window);
+        }
         add_row(sums, row, weights, i / AxisH::window, i % AxisH::window);
     }
 }
