@@ -163,6 +163,12 @@ __device__ __forceinline__ void split_bf16(float first, float second, u32& high,
     low = pack_bf16(first - __uint_as_float(high << 16), second - __uint_as_float(high & 0xffff0000u));
 }
 
+/// High part of a value in the lower half, low part in the upper.
+__device__ __forceinline__ u32 split_bf16(float value) {
+    const u32 high = pack_bf16(0.0f, value);
+    return pack_bf16(value, value - __uint_as_float(high));
+}
+
 #endif
 
 }  // namespace tconv
