@@ -2,11 +2,14 @@
 #pragma once
 
 #include "box_shape.cuh"
+#include "bulk_store.cuh"
 #include "element_vectors.cuh"
 
 namespace tconv::box {
 
 constexpr int store_width = config::store_vector;
+constexpr bool staged = config::staged_store != 0;
+constexpr bool bulk = config::staged_store == 2;  // the copy engine writes what is staged
 
 /// Where the thread's outputs begin within the batch entry.
 __device__ __forceinline__ Index output_offset(const Place& thread) {
@@ -153,10 +156,18 @@ __device__ __forceinline__ void stage(const Sums& sums, Element* shared, const E
 /// Of as many threads as there are `lanes`. The ends of the run are single elements of vectors that it has in part.
 __device__ __forceinline__ void write_run(const Element* shared, Element* target, const Run& run, int lane, int lanes) {
     const int end = run.lead + run.length;
+    const int whole_begin = run.lead > 0 ? 1 : 0;
     const int whole_end = end / store_width;
+    if constexpr (bulk) {
+        if (lane == 0 && whole_begin < whole_end) {
+            bulk_store(target + whole_begin * store_width, shared + whole_begin * store_width,
+                       static_cast<u32>((whole_end - whole_begin) * store_width * problem::element_bytes));
+        }
+    } else {
 #pragma unroll 4
-    for (int i = (run.lead > 0 ? 1 : 0) + lane; i < whole_end; i += lanes)
-        copy_vector<store_width>(target + i * store_width, shared + i * store_width);
+        for (int i = whole_begin + lane; i < whole_end; i += lanes)
+            copy_vector<store_width>(target + i * store_width, shared + i * store_width);
+    }
     if (lane < store_width) {
         const int tail = whole_end * store_width + lane;
         if (lane >= run.lead && lane < end && run.lead > 0) target[lane] = shared[lane];
@@ -166,7 +177,7 @@ __device__ __forceinline__ void write_run(const Element* shared, Element* target
 
 /// All threads of the block together, after a barrier: as many to a run as it has vectors, in whole warps.
 __device__ __forceinline__ void write_runs(const Element* shared, Element* entry, const Place& tile) {
-    constexpr int run_warps = (run_pitch / store_width + 31) / 32;
+    constexpr int run_warps = bulk ? 1 : (run_pitch / store_width + 31) / 32;
     constexpr int lanes = run_warps * 32 < threads ? run_warps * 32 : threads;
     constexpr int teams = threads / lanes;
     const int team = static_cast<int>(threadIdx.x) / lanes;
@@ -176,6 +187,7 @@ __device__ __forceinline__ void write_runs(const Element* shared, Element* entry
         write_run(shared + number * run_pitch, entry + (static_cast<i64>(run.first) - run.lead), run,
                   static_cast<int>(threadIdx.x) % lanes, lanes);
     }
+    if constexpr (bulk) bulk_store_wait();
 }
 
 }  // namespace tconv::box

@@ -11,8 +11,6 @@ namespace tconv::depthwise {
 
 using namespace box;
 
-constexpr bool staged = config::staged_store != 0;
-
 __device__ __forceinline__ void begin_sums(Sums& sums, const Element* bias, const Place& thread) {
 #pragma unroll
     for (int c = 0; c < out_span; ++c) {
@@ -100,6 +98,7 @@ __device__ __forceinline__ void store(const Sums& sums, Element* entry, const Pl
         Element* shared = dynamic_shared<Element>();
         if constexpr (steps > 1) __syncthreads();
         if (works) stage(sums, shared, entry, tile, thread);
+        if constexpr (bulk) bulk_store_fence();
         __syncthreads();
         write_runs(shared, entry, tile);
     } else if (works) {

@@ -10,7 +10,6 @@ namespace tconv::few_outputs {
 
 using namespace box;
 
-constexpr bool staged = config::staged_store != 0;
 constexpr bool ahead = config::ahead != 0;
 constexpr int splits = config::splits;
 
@@ -173,6 +172,7 @@ extern "C" __global__ void __launch_bounds__(tconv::config::threads* tconv::conf
         auto* staging = reinterpret_cast<Element*>(shared);
         __syncthreads();
         if (stores) stage(sums, staging, entry, tile, thread);
+        if constexpr (bulk) bulk_store_fence();
         __syncthreads();
         write_runs(staging, entry, tile);
     } else {
