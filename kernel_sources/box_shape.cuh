@@ -14,6 +14,15 @@ __device__ constexpr i64 ceil_div(i64 value, i64 divisor) {
     return -floor_div(-value, divisor);
 }
 
+template <class T>
+struct UnsignedOf {
+    using type = u32;
+};
+template <>
+struct UnsignedOf<i64> {
+    using type = u64;
+};
+
 /// An axis of a thread. Thread t computes `Positions` times all phases, which are outputs t * outputs - Shift and the
 /// following, from a window of inputs that begins at t * Positions + first. Both begin at a multiple of t, so which
 /// input meets which output with which tap is known to the compiler, whatever the padding.
@@ -81,15 +90,18 @@ constexpr int products = in_span * channels;  // weights of a tap that a window 
 constexpr int group_planes = out_group / channels;
 constexpr i64 planes = problem::groups / groups * group_planes;  // of a batch entry
 
-// Threads of a block along each axis, and how many such tiles cover the axis.
+// Threads of a block along each axis, and how many such tiles cover the axis. A flat tile is a run of threads in the
+// order of the image, whatever rows they are in: none are idle at the end of a row.
+constexpr bool flat = config::flat != 0;
+constexpr i64 image_threads = AxisD::threads * AxisH::threads * AxisW::threads;
 constexpr int tile_w = config::tile_w;
 constexpr int tile_h = config::tile_h;
 constexpr int tile_d = config::tile_d;
 constexpr int tile_planes = config::tile_planes;
 constexpr int threads = config::threads;
-constexpr u32 tiles_w = static_cast<u32>(ceil_div(AxisW::threads, tile_w));
-constexpr u32 tiles_h = static_cast<u32>(ceil_div(AxisH::threads, tile_h));
-constexpr u32 tiles_d = static_cast<u32>(ceil_div(AxisD::threads, tile_d));
+constexpr u32 tiles_w = static_cast<u32>(ceil_div(flat ? image_threads : AxisW::threads, tile_w));
+constexpr u32 tiles_h = flat ? 1 : static_cast<u32>(ceil_div(AxisH::threads, tile_h));
+constexpr u32 tiles_d = flat ? 1 : static_cast<u32>(ceil_div(AxisD::threads, tile_d));
 constexpr u32 plane_tiles = static_cast<u32>(ceil_div(planes, tile_planes));
 
 constexpr u32 tiles = tiles_w * tiles_h * tiles_d;
@@ -126,10 +138,12 @@ __device__ __forceinline__ Block this_block() {
     return block;
 }
 
-/// Along each axis the first thread of a tile, or a thread itself.
+/// Along each axis the first thread of a tile, or a thread itself; of a flat tile `w` is the first thread of all.
 struct Place {
     Index plane, d, h, w;
 };
+/// Non-negative indices, which are divided in fewer steps.
+using Count = UnsignedOf<Index>::type;
 
 __device__ __forceinline__ Place place_of_tile(const Block& block, u32 number) {
     Place place{};
@@ -148,6 +162,12 @@ __device__ __forceinline__ Place place_of_thread(const Place& tile, u32 number =
     place.h += static_cast<Index>(split_off(number, tile_h));
     place.d += static_cast<Index>(split_off(number, tile_d));
     if constexpr (!channels_last) place.plane += static_cast<Index>(split_off(number, tile_planes));
+    if constexpr (flat) {
+        const auto row = static_cast<Count>(place.w) / static_cast<Count>(AxisW::threads);
+        place.w -= static_cast<Index>(row * static_cast<Count>(AxisW::threads));
+        place.d = static_cast<Index>(row / static_cast<Count>(AxisH::threads));
+        place.h = static_cast<Index>(row) - place.d * static_cast<Index>(AxisH::threads);
+    }
     // Threads past the tile have nothing to do.
     if (number != 0) place.plane = static_cast<Index>(planes);
     return place;
