@@ -1,7 +1,7 @@
 // Transposed convolution on the tensor cores by warp-wide products (mma.sync, compute capability 8.0 and up), for every
 // problem in every type and layout. A first launch packs the weights into the order in which lanes hold them.
 #include "mma_compute.cuh"
-#include "product_block.cuh"
+#include "product_boxes.cuh"
 #include "product_pack.cuh"
 
 extern "C" __global__ void __launch_bounds__(256)
@@ -15,6 +15,15 @@ extern "C" __global__ void __launch_bounds__(tconv::product::threads, tconv::con
     tconv_mma(const tconv::Element* __restrict__ input, const tconv::u32* __restrict__ packed_weight,
               const tconv::Element* __restrict__ bias, tconv::Element* __restrict__ output, int batch) {
     using namespace tconv;
-    if (product::persistent && blockIdx.x >= product::tiles_of(batch)) return;
-    product::run_block({input, packed_weight, bias, output, batch});
+    if constexpr (!product::boxes) {
+        if (product::persistent && blockIdx.x >= product::tiles_of(batch)) return;
+        product::run_block({input, packed_weight, bias, output, batch});
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(tconv::product::threads, tconv::config::min_blocks)
+    tconv_mma_boxes(const __grid_constant__ tconv::TensorMap input, const tconv::u32* __restrict__ packed_weight,
+                    const tconv::Element* __restrict__ bias, tconv::Element* __restrict__ output, int batch) {
+    using namespace tconv;
+    if constexpr (product::boxes) product::run_block({nullptr, packed_weight, bias, output, batch}, input);
 }

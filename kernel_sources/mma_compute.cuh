@@ -5,26 +5,41 @@
 
 namespace tconv::product {
 
+/// What a step along K takes of a position: `step_words` words at one offset; 8 channels at two offsets; or, for an
+/// offset that no other one goes with, 8 channels as high and low part side by side.
+enum class Step { channels, pair, single };
+
 /// A lane's input of 16 positions and one step along K.
 struct InputFragment {
     u32 high[4];
     u32 low[4];  // where values are split
 };
 
-/// `row` and `row_8` are the lane's words of its two positions: words 0, 4 (and 8, 12) of the step are its own.
-__device__ __forceinline__ InputFragment load_input_fragment(const u32* row, const u32* row_8) {
+/// Words from one lane's first word of 8 to the next lane's, and to its own second one.
+constexpr int lane_pitch = (neighbours ? 2 : 1) * word_pitch;
+constexpr int half_pitch = (neighbours ? 1 : 4) * word_pitch;
+
+/// `row` and `row_8` are the lane's words of its two positions: words 0, 4 (and 8, 12) of the step are its own. A
+/// pair's second offset is `next` words on.
+template <Step S>
+__device__ __forceinline__ InputFragment load_input_fragment(const u32* row, const u32* row_8, int next) {
     InputFragment fragment{};
     const u32* rows[2] = {row, row_8};
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
-        if constexpr (bf16_thrice) {
+        if constexpr (S == Step::pair) {
+            const u32* words = rows[i % 2] + i / 2 * half_pitch;
+            split_bf16(__uint_as_float(words[0]), __uint_as_float(words[next]), fragment.high[i], fragment.low[i]);
+        } else if constexpr (S == Step::single) {
+            fragment.high[i] = split_bf16(__uint_as_float(rows[i % 2][i / 2 * half_pitch]));
+        } else if constexpr (bf16_thrice) {
             const u32* words = rows[i % 2] + i / 2 * (8 * word_pitch);
-            split_bf16(__uint_as_float(words[0]), __uint_as_float(words[4 * word_pitch]), fragment.high[i],
+            split_bf16(__uint_as_float(words[0]), __uint_as_float(words[half_pitch]), fragment.high[i],
                        fragment.low[i]);
         } else {
-            const u32 word = rows[i % 2][i / 2 * (4 * word_pitch)];
-            if constexpr (native) fragment.high[i] = word;
-            if constexpr (tf32_once) fragment.high[i] = round_to_tf32(__uint_as_float(word));
+            const u32 word = rows[i % 2][i / 2 * half_pitch];
+            if constexpr (native || boxes) fragment.high[i] = word;  // boxes come rounded to TF32
+            if constexpr (tf32_once && !boxes) fragment.high[i] = round_to_tf32(__uint_as_float(word));
             if constexpr (tf32_thrice) split_tf32(__uint_as_float(word), fragment.high[i], fragment.low[i]);
         }
     }
@@ -55,8 +70,12 @@ struct OperandOf<false> {
 };
 
 /// Small products first.
+template <Step S>
 __device__ __forceinline__ void multiply(float (&sums)[4], const InputFragment& input, const WeightFragment& weight) {
-    if constexpr (bf16_thrice) {
+    if constexpr (S == Step::single) {
+        mma_16x8<bf16>(sums, input.high, weight.low);
+        mma_16x8<bf16>(sums, input.high, weight.high);
+    } else if constexpr (bf16_thrice) {
         mma_16x8<bf16>(sums, input.low, weight.high);
         mma_16x8<bf16>(sums, input.high, weight.low);
         mma_16x8<bf16>(sums, input.high, weight.high);
@@ -81,11 +100,11 @@ __device__ __forceinline__ Rows rows_of_lane(int warp_m, int lead) {
     for (int fragment = 0; fragment < m_fragments; ++fragment) {
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
-            const int number = warp_m * warp_rows + fragment * 16 + half * 8 + lane / 4;
-            const Position p = position_of(number < tile_positions ? number : 0);
+            Position p = position_of(warp_m * warp_rows + fragment * 16 + half * 8 + lane / 4);
+            if (!in_tile(p)) p = {};
             const int row = (p.n * rows_d + p.d + AxisD::halo) * rows_h + p.h + AxisH::halo;
             rows.word[fragment][half] =
-                (row * row_pitch + p.w + AxisW::halo + lead) * position_pitch + lane % 4 * word_pitch;
+                (row * row_pitch + p.w + AxisW::halo + lead) * position_pitch + lane % 4 * lane_pitch;
         }
     }
     return rows;
@@ -93,7 +112,7 @@ __device__ __forceinline__ Rows rows_of_lane(int warp_m, int lead) {
 
 /// One offset: the fragments `input[first...]` against the weights of every phase that has a tap here. `weights` moves
 /// on.
-template <int Count>
+template <Step S, int Count>
 __device__ __forceinline__ void multiply_tap(Sums& sums, const InputFragment (&input)[Count], int first, u32 mask_d,
                                              u32 mask_h, u32 mask_w, const u32*& weights) {
 #pragma unroll
@@ -109,7 +128,7 @@ __device__ __forceinline__ void multiply_tap(Sums& sums, const InputFragment (&i
             const WeightFragment weight = load_weight_fragment(weights + n * (32 * fragment_registers));
 #pragma unroll
             for (int m = 0; m < m_fragments; ++m)
-                multiply(sums[m][phase][n], input[first + m], weight);
+                multiply<S>(sums[m][phase][n], input[first + m], weight);
         }
         weights += tap_words;
     }
@@ -126,48 +145,92 @@ constexpr bool reuse_rows = config::reuse_rows != 0;
 /// Rows of fragments that serve all taps along the height.
 constexpr int reused_rows = reuse_rows ? m_fragments + AxisH::offsets - 1 : m_fragments;
 
-/// One step along K at one offset along depth and width: all offsets along the height. Rows that lie above each other
-/// serve several of them.
+/// Where a step reads along depth and width: words back from the position to the first offset, and from there to a
+/// pair's second one; which phases have a tap there.
+struct Reach {
+    int back;
+    int next;
+    u32 mask_d;
+    u32 mask_w;
+};
+
+/// One step along K at one offset along depth and width, or two: all offsets along the height. Rows that lie above each
+/// other serve several of them.
+template <Step S>
 __device__ __forceinline__ void multiply_step(Sums& sums, const u32* stage, const Rows& rows, const Place& place,
-                                              int back, u32 mask_d, u32 mask_w, const u32*& weights) {
+                                              const Reach& reach, const u32*& weights) {
     if constexpr (reuse_rows) {
         InputFragment input[reused_rows];
 #pragma unroll
         for (int row = 0; row < reused_rows; ++row) {
-            const int above = (AxisH::offsets - 1 - row) * row_words + back;
-            input[row] = load_input_fragment(stage + rows.word[0][0] - above, stage + rows.word[0][1] - above);
+            const int above = (AxisH::offsets - 1 - row) * row_words + reach.back;
+            input[row] =
+                load_input_fragment<S>(stage + rows.word[0][0] - above, stage + rows.word[0][1] - above, reach.next);
         }
 #pragma unroll
         for (int h = 0; h < AxisH::offsets; ++h)
-            multiply_tap(sums, input, AxisH::offsets - 1 - h, mask_d, AxisH::mask(h), mask_w, weights);
+            multiply_tap<S>(sums, input, AxisH::offsets - 1 - h, reach.mask_d, AxisH::mask(h), reach.mask_w, weights);
     } else {
 #pragma unroll config::unroll_taps
         for (int h = 0; h < place.run_h.count; ++h) {
-            const int above = offset_of<AxisH>(place.run_h, h) * row_words + back;
+            const int above = offset_of<AxisH>(place.run_h, h) * row_words + reach.back;
             InputFragment input[m_fragments];
 #pragma unroll
             for (int m = 0; m < m_fragments; ++m)
-                input[m] = load_input_fragment(stage + rows.word[m][0] - above, stage + rows.word[m][1] - above);
-            multiply_tap(sums, input, 0, mask_d, AxisH::mask(h), mask_w, weights);
+                input[m] = load_input_fragment<S>(stage + rows.word[m][0] - above, stage + rows.word[m][1] - above,
+                                                  reach.next);
+            multiply_tap<S>(sums, input, 0, reach.mask_d, AxisH::mask(h), reach.mask_w, weights);
         }
     }
 }
 
-/// All products of the chunk in `stage`.
-__device__ __forceinline__ void multiply_chunk(Sums& sums, const u32* stage, const Rows& rows, const Place& place,
-                                               int warp_n) {
-    const u32* weights = stage + input_stage + (warp_n * n_fragments * 32 + threadIdx.x % 32) * fragment_registers;
+template <Step S>
+__device__ __forceinline__ void multiply_steps(Sums& sums, const u32* stage, const Rows& rows, const Place& place,
+                                               const Reach& reach, const u32*& weights) {
+#pragma unroll
+    for (int step = 0; step < steps; ++step)
+        multiply_step<S>(sums, stage + step * (step_words * word_pitch), rows, place, reach, weights);
+}
+
+__device__ __forceinline__ int words_back(const Place& place, int d, int w) {
+    return (offset_of<AxisD>(place.run_d, d) * (rows_h * row_pitch) + offset_of<AxisW>(place.run_w, w)) *
+           position_pitch;
+}
+
+/// The offsets along depth and width two by two; the last one stands alone where their number is odd. Every phase has a
+/// tap at each of them.
+__device__ __forceinline__ void multiply_pairs(Sums& sums, const u32* stage, const Rows& rows, const Place& place,
+                                               const u32*& weights) {
+    const int count_w = AxisW::joined ? AxisW::offsets : place.run_w.count;
+    const int count = (AxisD::joined ? AxisD::offsets : place.run_d.count) * count_w;
+    Reach reach{0, 0, AxisD::mask(0), AxisW::mask(0)};
+    int number = 0;
+#pragma unroll 1
+    for (; number + 1 < count; number += 2) {
+        reach.back = words_back(place, number / count_w, number % count_w);
+        reach.next = reach.back - words_back(place, (number + 1) / count_w, (number + 1) % count_w);
+        multiply_steps<Step::pair>(sums, stage, rows, place, reach, weights);
+    }
+    if (number < count) {
+        reach.back = words_back(place, number / count_w, number % count_w);
+        multiply_steps<Step::single>(sums, stage, rows, place, reach, weights);
+    }
+}
+
+/// All products of the chunk whose input is in `stage`.
+__device__ __forceinline__ void multiply_chunk(Sums& sums, const u32* stage, const u32* weights, const Rows& rows,
+                                               const Place& place, int warp_n) {
+    weights += (warp_n * n_fragments * 32 + threadIdx.x % 32) * fragment_registers;
+    if constexpr (tap_pairs) {
+        multiply_pairs(sums, stage, rows, place, weights);
+        return;
+    }
 #pragma unroll 1
     for (int d = 0; d < place.run_d.count; ++d) {
 #pragma unroll config::unroll_taps
         for (int w = 0; w < place.run_w.count; ++w) {
-            const int back =
-                (offset_of<AxisD>(place.run_d, d) * (rows_h * row_pitch) + offset_of<AxisW>(place.run_w, w)) *
-                position_pitch;
-#pragma unroll
-            for (int step = 0; step < steps; ++step)
-                multiply_step(sums, stage + step * (step_words * word_pitch), rows, place, back, AxisD::mask(d),
-                              AxisW::mask(w), weights);
+            const Reach reach{words_back(place, d, w), 0, AxisD::mask(d), AxisW::mask(w)};
+            multiply_steps<Step::channels>(sums, stage, rows, place, reach, weights);
         }
     }
 }

@@ -59,7 +59,7 @@ struct Call {
 __device__ __forceinline__ void load_next(Cursor& cursor, u32* stage, const Call& call) {
     if (!at_end(cursor)) {
         if constexpr (!gathers) copy_input(stage, call.input, cursor.place, call.batch, cursor.lead, cursor.chunk);
-        copy_weights(stage + input_stage, call.weights, cursor.place, cursor.chunk);
+        if constexpr (!resident_weights) copy_weights(stage + input_stage, call.weights, cursor.place, cursor.chunk);
         ++cursor.chunk;
         settle(cursor, call.batch);
     }
@@ -74,6 +74,12 @@ __device__ __forceinline__ bool gather_next(Gathered& gathered, Cursor& cursor, 
     ++cursor.chunk;
     settle(cursor, call.batch);
     return true;
+}
+
+/// The weights of a chunk.
+__device__ __forceinline__ const u32* weights_of(const u32* stage, int chunk) {
+    return resident_weights ? dynamic_shared<u32>() + config::stages * stage_words + chunk * weight_stage
+                            : stage + input_stage;
 }
 
 __device__ __forceinline__ void store_tile(const Sums& sums, const Call& call, const Place& place, int warp_m,
@@ -104,6 +110,10 @@ __device__ __forceinline__ void run_block(const Call& call) {
     Cursor gathering = ahead;
     Gathered gathered;
     if (gather_next(gathered, gathering, call)) put_gathered(shared, gathered);
+    if constexpr (resident_weights) {
+        for (int chunk = 0; chunk < chunks; ++chunk)
+            copy_weights(shared + stages * stage_words + chunk * weight_stage, call.weights, at.place, chunk);
+    }
 #pragma unroll
     for (int stage = 0; stage < stages - 1; ++stage)
         load_next(ahead, shared + stage * stage_words, call);
@@ -118,7 +128,8 @@ __device__ __forceinline__ void run_block(const Call& call) {
             __syncthreads();
             load_next(ahead, shared + free_stage * stage_words, call);
             const bool more = gather_next(gathered, gathering, call);
-            multiply_chunk(sums, shared + stage * stage_words, rows, at.place, warp_n);
+            const u32* input = shared + stage * stage_words;
+            multiply_chunk(sums, input, weights_of(input, chunk), rows, at.place, warp_n);
             const int next = stage + 1 == stages ? 0 : stage + 1;
             if (more) put_gathered(shared + next * stage_words, gathered);
             free_stage = stage;

@@ -76,15 +76,21 @@ __device__ __forceinline__ void copy_input(u32* stage, const Element* input, con
 /// Taps along an axis that the packed weights of a block hold.
 template <class A>
 __device__ __forceinline__ int packed_taps(const Run& run) {
-    return A::joined ? (packed ? A::offsets : A::kernel) : run.count;
+    return A::joined ? axis_taps<A> : run.count;
+}
+
+/// Words of the packed weights of one chunk.
+__device__ __forceinline__ int weight_count(const Place& place) {
+    const int taps_dw = tap_pairs ? (place.run_d.count * place.run_w.count + 1) / 2 * pair_phases
+                                  : packed_taps<AxisD>(place.run_d) * packed_taps<AxisW>(place.run_w);
+    return taps_dw * packed_taps<AxisH>(place.run_h) * (steps * tap_words);
 }
 
 /// Starts the asynchronous copy of a chunk's packed weights.
 __device__ __forceinline__ void copy_weights(u32* stage, const u32* weights, const Place& place, int chunk) {
     const u32* source =
         weights + packed_offset(place.group, place.channel_block, place.phase_d, place.phase_h, place.phase_w, chunk);
-    const int count = packed_taps<AxisD>(place.run_d) * packed_taps<AxisH>(place.run_h) *
-                      packed_taps<AxisW>(place.run_w) * (steps * tap_words);
+    const int count = weight_count(place);
 #pragma unroll 4
     for (int word = 4 * threadIdx.x; word < count; word += 4 * threads)
         copy_async<16>(stage + word, source + word, true);

@@ -51,10 +51,10 @@ __device__ __forceinline__ int kernel_index(int phase, int index, int number) {
 
 /// The two channels of register `half` of a lane within a step, as the input's words give them.
 __device__ __forceinline__ int step_channel(int lane, int half, int part) {
-    const int t = lane % 4;
-    if constexpr (native) return 2 * t + 8 * half + part;
-    if constexpr (bf16_thrice) return t + 8 * half + 4 * part;
-    return t + 4 * half;
+    const auto word = [&](int second) { return neighbours ? lane % 4 * 2 + second : lane % 4 + 4 * second; };
+    if constexpr (native) return 2 * word(half) + part;
+    if constexpr (bf16_thrice && !tap_pairs) return 8 * half + word(part);
+    return word(half);
 }
 
 __device__ __forceinline__ Element weight_at(const Element* weight, int group, int in_channel, int out_channel, int k) {
@@ -77,56 +77,90 @@ __device__ __forceinline__ void put_packed(u32* fragment, int half, T first, T s
     }
 }
 
-/// The tap of one slot.
-__device__ __forceinline__ void pack_tap(u32* fragment, const Element* weight, const PackPlace& place, int out_channel,
-                                         int kernel_d, int kernel_h, int kernel_w) {
-    const bool tapped = kernel_d >= 0 && kernel_h >= 0 && kernel_w >= 0;
-    const int k =
-        tapped ? (kernel_d * static_cast<int>(problem::kernel_h) + kernel_h) * static_cast<int>(problem::kernel_w) +
-                     kernel_w
-               : -1;
-    const int first_channel = place.chunk * config::channel_chunk + place.step * (step_words * word_channels);
-    const Element first =
-        weight_at(weight, place.group, first_channel + step_channel(place.lane, place.half, 0), out_channel, k);
-    const Element second =
-        native || bf16_thrice
-            ? weight_at(weight, place.group, first_channel + step_channel(place.lane, place.half, 1), out_channel, k)
-            : Element{};
-    put_packed(fragment, place.half, first, second);
+/// A tap that stands alone in a step of two: its high part meets both parts of an input, its low part the high one.
+__device__ __forceinline__ void put_single(u32* fragment, int half, float value) {
+    u32 high = 0;
+    u32 low = 0;
+    split_bf16(value, 0.0f, high, low);
+    fragment[half] = high | high << 16;
+    fragment[2 + half] = low;
 }
 
-/// All slots at one offset of each axis.
-__device__ __forceinline__ void pack_offset(u32* words, const Element* weight, const PackPlace& place, int d, int h,
-                                            int w) {
+/// Number of a kernel element, or -1 where it has no part along some axis.
+__device__ __forceinline__ int kernel_element(int d, int h, int w) {
+    if (d < 0 || h < 0 || w < 0) return -1;
+    return (d * static_cast<int>(problem::kernel_h) + h) * static_cast<int>(problem::kernel_w) + w;
+}
+
+/// The tap of one slot, kernel element `k`; with pairs `next` is the other one's, or `alone`.
+constexpr int alone = -2;
+__device__ __forceinline__ void pack_tap(u32* fragment, const Element* weight, const PackPlace& place, int out_channel,
+                                         int k, int next) {
+    const int first_channel = place.chunk * config::channel_chunk + place.step * (step_words * word_channels);
+    const int channels[2] = {first_channel + step_channel(place.lane, place.half, 0),
+                             first_channel + step_channel(place.lane, place.half, 1)};
+    const Element first = weight_at(weight, place.group, channels[0], out_channel, k);
+    if constexpr (tap_pairs) {
+        if (next == alone) {
+            put_single(fragment, place.half, to_float(first));
+        } else {
+            put_packed(fragment, place.half, first, weight_at(weight, place.group, channels[0], out_channel, next));
+        }
+    } else {
+        put_packed(fragment, place.half, first,
+                   native || bf16_thrice ? weight_at(weight, place.group, channels[1], out_channel, k) : Element{});
+    }
+}
+
+/// Offsets along depth and width of a slot; with pairs those of the second tap.
+struct Offsets {
+    int d, w;
+};
+
+/// Slots along depth and width before an offset, in units of those along the height and the steps; its own number.
+__device__ __forceinline__ Slots slots_before(const PackPlace& place, Offsets at) {
+    const int run_w = run_of<AxisW>(place.phase_w).count;
+    if constexpr (tap_pairs) return {(at.d * run_w + at.w) / 2 * pair_phases, pair_phases};
+    if constexpr (packed) return {at.d * run_w + at.w, 1};
+    const Slots slots_d = slots_of<AxisD>(at.d);
+    const Slots slots_w = slots_of<AxisW>(at.w);
+    const int total_w = AxisW::joined ? AxisW::kernel : run_w;
+    return {slots_d.before * total_w + slots_d.count * slots_w.before, slots_d.count * slots_w.count};
+}
+
+/// All slots at one offset along the height and one along depth and width, or two.
+__device__ __forceinline__ void pack_offset(u32* words, const Element* weight, const PackPlace& place, Offsets at,
+                                            Offsets next, int h) {
     const int column = place.fragment * 8 + place.lane / 4;
-    const int total_w = AxisW::joined && !packed ? AxisW::kernel : run_of<AxisW>(place.phase_w).count;
-    const int total_h = AxisH::joined && !packed ? AxisH::kernel : run_of<AxisH>(place.phase_h).count;
+    const int total_h = AxisH::joined ? axis_taps<AxisH> : run_of<AxisH>(place.phase_h).count;
+    const Slots slots = slots_before(place, at);
+    const auto elements = [&](int index_d, int index_h, int index_w, int& first, int& second) {
+        const int kernel_h = kernel_index<AxisH>(place.phase_h, index_h, h);
+        first = kernel_element(kernel_index<AxisD>(place.phase_d, index_d, at.d), kernel_h,
+                               kernel_index<AxisW>(place.phase_w, index_w, at.w));
+        second = next.d < 0 ? alone
+                            : kernel_element(kernel_index<AxisD>(place.phase_d, index_d, next.d), kernel_h,
+                                             kernel_index<AxisW>(place.phase_w, index_w, next.w));
+    };
+    int k = -1;
+    int k_next = -1;
     if constexpr (packed) {
-        const int slot = ((d * total_w + w) * steps + place.step) * total_h + h;
         const int phase = column / out_group;
-        const bool used = phase < joined_phases;
-        const int index_d = used ? phase / (AxisH::tapped * AxisW::tapped) : 0;
-        const int index_h = used ? phase / AxisW::tapped % AxisH::tapped : 0;
-        const int index_w = used ? phase % AxisW::tapped : 0;
-        pack_tap(words + static_cast<i64>(slot) * tap_words, weight, place, used ? column % out_group : out_group,
-                 kernel_index<AxisD>(place.phase_d, index_d, d), kernel_index<AxisH>(place.phase_h, index_h, h),
-                 kernel_index<AxisW>(place.phase_w, index_w, w));
+        if (phase < joined_phases)
+            elements(phase / (AxisH::tapped * AxisW::tapped), phase / AxisW::tapped % AxisH::tapped,
+                     phase % AxisW::tapped, k, k_next);
+        const i64 slot = (static_cast<i64>(slots.before) * steps + place.step) * total_h + h;
+        pack_tap(words + slot * tap_words, weight, place, column % out_group, k, next.d < 0 ? alone : k_next);
         return;
     }
-    const Slots slots_d = slots_of<AxisD>(d);
-    const Slots slots_h = slots_of<AxisH>(h);
-    const Slots slots_w = slots_of<AxisW>(w);
-    int slot = (slots_d.before * total_w + slots_d.count * slots_w.before) * steps * total_h +
-               slots_d.count * slots_w.count * (place.step * total_h + slots_h.before);
+    int slot = slots.before * steps * total_h + slots.count * (place.step * total_h + slots_of<AxisH>(h).before);
     for (int index_d = 0; index_d < AxisD::tapped; ++index_d) {
-        const int kernel_d = kernel_index<AxisD>(place.phase_d, index_d, d);
         for (int index_h = 0; index_h < AxisH::tapped; ++index_h) {
-            const int kernel_h = kernel_index<AxisH>(place.phase_h, index_h, h);
             for (int index_w = 0; index_w < AxisW::tapped; ++index_w) {
-                const int kernel_w = kernel_index<AxisW>(place.phase_w, index_w, w);
-                if (kernel_d < 0 || kernel_h < 0 || kernel_w < 0) continue;
+                elements(index_d, index_h, index_w, k, k_next);
+                if (k < 0) continue;
                 pack_tap(words + static_cast<i64>(slot) * tap_words, weight, place,
-                         place.channel_block * block_channels + column, kernel_d, kernel_h, kernel_w);
+                         place.channel_block * block_channels + column, k, k_next);
                 ++slot;
             }
         }
@@ -138,14 +172,15 @@ __device__ __forceinline__ void pack_phase(const Element* weight, u32* words, co
         words +
         packed_offset(place.group, place.channel_block, place.phase_d, place.phase_h, place.phase_w, place.chunk) +
         (place.fragment * 32 + place.lane) * fragment_registers;
-    const int count_d = run_of<AxisD>(place.phase_d).count;
     const int count_h = run_of<AxisH>(place.phase_h).count;
     const int count_w = run_of<AxisW>(place.phase_w).count;
-    for (int d = 0; d < count_d; ++d) {
-        for (int h = 0; h < count_h; ++h) {
-            for (int w = 0; w < count_w; ++w)
-                pack_offset(block, weight, place, d, h, w);
-        }
+    const int count = run_of<AxisD>(place.phase_d).count * count_w;
+    for (int number = 0; number < count; number += tap_pairs ? 2 : 1) {
+        const Offsets at = {number / count_w, number % count_w};
+        const int second = number + 1;
+        const Offsets next = second < count ? Offsets{second / count_w, second % count_w} : Offsets{-1, -1};
+        for (int h = 0; h < count_h; ++h)
+            pack_offset(block, weight, place, at, next, h);
     }
 }
 

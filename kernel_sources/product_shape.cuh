@@ -17,8 +17,10 @@ constexpr bool split = tf32_thrice || bf16_thrice;
 
 /// A 32-bit word of the shared input tile holds this many channels of a position.
 constexpr int word_channels = native ? 2 : 1;
+/// Steps along K of 8 channels at two offsets (along depth and width) instead of 16 channels at one.
+constexpr bool tap_pairs = config::tap_pairs != 0;
 /// Words of one position that one step along K takes.
-constexpr int step_words = bf16_thrice ? 16 : 8;
+constexpr int step_words = bf16_thrice && !tap_pairs ? 16 : 8;
 constexpr int chunk_words = config::channel_chunk / word_channels;
 constexpr int steps = chunk_words / step_words;
 /// Registers of a lane's fragment of weights: 16 (8) x 8 of them, split ones as high and low part.
@@ -151,26 +153,36 @@ constexpr i64 kernel_volume = problem::kernel_d * problem::kernel_h * problem::k
 constexpr i64 input_volume = problem::input_d * problem::input_h * problem::input_w;
 constexpr i64 output_volume = problem::output_d * problem::output_h * problem::output_w;
 
+/// The hardware copies whole boxes of the input.
+constexpr bool boxes = config::loads == 1;
+
 // The shared input tile. Channels first: [word][n][d][h][w], rows from a multiple of `vector` elements of the tensor
 // on; channels last: [n][d][h][w][word]. The pitches keep the loads of a fragment free of bank conflicts.
 constexpr bool channels_last = problem::channels_last;
 constexpr int vector = config::load_vector;
-constexpr int rows_d = tile_d + AxisD::halo;
-constexpr int rows_h = tile_h + AxisH::halo;
+constexpr int rows_d = config::rows_d;
+constexpr int rows_h = config::rows_h;
 constexpr int row_pitch = config::row_pitch;
 constexpr int word_pitch = channels_last ? 1 : config::word_pitch;
 constexpr int position_pitch = channels_last ? config::word_pitch : 1;
 constexpr int input_stage = config::input_words;
+/// Of each 8 words of a position the lanes t = 0 to 3 of a fragment take 2t and 2t + 1 instead of t and t + 4: without
+/// bank conflicts at a pitch of an odd multiple of 4.
+constexpr bool neighbours = !channels_last && word_pitch % 8 == 4;
 
-/// Taps for which a stage holds weights.
-constexpr int block_taps = packed ? AxisD::offsets * AxisH::offsets * AxisW::offsets
-                                  : (AxisD::joined ? AxisD::kernel : AxisD::offsets) *
-                                        (AxisH::joined ? AxisH::kernel : AxisH::offsets) *
-                                        (AxisW::joined ? AxisW::kernel : AxisW::offsets);
+template <class A>
+constexpr int axis_taps = A::joined && !packed ? A::kernel : A::offsets;
+/// Sums of a block's phases along depth and width, to which each pair of offsets adds.
+constexpr int pair_phases = packed ? 1 : AxisD::tapped * AxisW::tapped;
+/// Taps, or pairs of them, for which a stage holds weights.
+constexpr int block_taps = axis_taps<AxisH> * (tap_pairs ? (AxisD::offsets * AxisW::offsets + 1) / 2 * pair_phases
+                                                         : axis_taps<AxisD> * axis_taps<AxisW>);
 /// Words of one tap and step: the block's fragments, lane by lane.
 constexpr int tap_words = block_fragments * 32 * fragment_registers;
 constexpr int weight_stage = block_taps * steps * tap_words;
-constexpr int stage_words = input_stage + weight_stage;
+/// The weights of all chunks stay in shared memory behind the stages.
+constexpr bool resident_weights = config::resident_weights != 0;
+constexpr int stage_words = config::stage_words;
 
 /// Phases along axes that are not joined: each combination has its own packed weights.
 constexpr i64 phase_blocks_w = AxisW::joined ? 1 : problem::stride_w;
@@ -249,16 +261,22 @@ __device__ __forceinline__ int lead_of(const Place& place) {
     return rest < 0 ? rest + vector : rest;
 }
 
-/// Where position `number` of the tile lies: in its order, the rows of fragments.
+/// Where position `number` of the rows of fragments lies. There may be more rows than positions: those have no `n` of
+/// the tile.
 struct Position {
     int n, d, h, w;
 };
+__device__ __forceinline__ bool in_tile(const Position& position) {
+    return position.n < tile_n;
+}
 __device__ __forceinline__ Position position_of(int number) {
     if constexpr (config::reuse_rows != 0) {
-        // 16 along w, then along h: the fragments of a warp lie above each other.
-        constexpr int columns = tile_w / 16;
-        return {number / (16 * tile_h * columns * tile_d), number / (16 * tile_h * columns) % tile_d,
-                number / 16 % tile_h, number / (16 * tile_h) % columns * 16 + number % 16};
+        // The fragments of a warp lie above each other: 16 of the tile's columns, which are numbered along w, d, n.
+        constexpr int warps = (tile_n * tile_d * tile_w + 15) / 16;  // side by side
+        const int warp = number / warp_rows;
+        const int column = warp % warps * 16 + number % 16;
+        return {column / (tile_w * tile_d), column / tile_w % tile_d,
+                warp / warps * m_fragments + number / 16 % m_fragments, column % tile_w};
     }
     return {number / (tile_w * tile_h * tile_d), number / (tile_w * tile_h) % tile_d, number / tile_w % tile_h,
             number % tile_w};

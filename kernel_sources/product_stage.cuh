@@ -41,7 +41,7 @@ __device__ __forceinline__ Segment segment_of(const Place& place, const Element*
     const Index out_h = (place.q_h + p.h) * AxisH::stride + place.phase_h - AxisH::padding;
     const Index out_w = (place.q_w + p.w) * AxisW::stride + place.phase_w - AxisW::padding;
     u32 inside = 0;
-    if (number < tile_positions && place.batch + p.n < batch) {
+    if (in_tile(p) && place.batch + p.n < batch) {
         for (int r = 0; r < AxisD::block_phases; ++r)
             inside |= (out_d + r >= 0 && out_d + r < AxisD::output ? 1u : 0u) << r;
         for (int r = 0; r < AxisH::block_phases; ++r)

@@ -178,6 +178,19 @@ __device__ __forceinline__ void tma_prefetch_map(const TensorMap& map) {
     asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");
 }
 
+#else
+
+// Names for code that is compiled for older devices too, and discarded there.
+__device__ void barrier_init(Barrier& barrier, u32 arrivals);
+__device__ void barrier_init_fence();
+__device__ void barrier_arrive(Barrier& barrier);
+__device__ void barrier_arrive_and_expect(Barrier& barrier, u32 bytes);
+__device__ void barrier_wait(Barrier& barrier, u32 parity);
+template <int N>
+__device__ void tma_load_box(void* shared, const TensorMap& map, Barrier& barrier, const int (&corner)[N]);
+__device__ void tma_load_bytes(void* shared, const void* global, u32 bytes, Barrier& barrier);
+__device__ void tma_prefetch_map(const TensorMap& map);
+
 #endif
 
 }  // namespace tconv

@@ -86,6 +86,11 @@ __device__ __forceinline__ u32 pack_bf16(float low, float high) {
     return from_float<bf16>(low).bits | static_cast<u32>(from_float<bf16>(high).bits) << 16;
 }
 
+/// Likewise as half precision.
+__device__ __forceinline__ u32 pack_f16(float low, float high) {
+    return from_float<f16>(low).bits | static_cast<u32>(from_float<f16>(high).bits) << 16;
+}
+
 #else
 
 #if __CUDA_ARCH__ >= 800
@@ -115,6 +120,12 @@ __device__ __forceinline__ u32 round_to_tf32(float value) {
 __device__ __forceinline__ u32 pack_bf16(float low, float high) {
     u32 result;
     asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(result) : "f"(high), "f"(low));
+    return result;
+}
+
+__device__ __forceinline__ u32 pack_f16(float low, float high) {
+    u32 result;
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(result) : "f"(high), "f"(low));
     return result;
 }
 
@@ -150,6 +161,12 @@ __device__ __forceinline__ void split_tf32(float value, u32& high, u32& low) {
 __device__ __forceinline__ void split_bf16(float first, float second, u32& high, u32& low) {
     high = pack_bf16(first, second);
     low = pack_bf16(first - __uint_as_float(high << 16), second - __uint_as_float(high & 0xffff0000u));
+}
+
+/// High part of a value in the lower half, low part in the upper.
+__device__ __forceinline__ u32 split_bf16(float value) {
+    const u32 high = pack_bf16(0.0f, value);
+    return pack_bf16(value, value - __uint_as_float(high));
 }
 
 #endif

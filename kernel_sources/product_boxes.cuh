@@ -1,0 +1,158 @@
+// Blocks whose input the hardware copies in boxes (compute capability 9.0): one lane starts the copies of a chunk, full
+// and empty stages are told by barriers, and no warp waits for another in the main loop. Zeros outside the tensor come
+// with the boxes.
+#pragma once
+
+#include "product_block.cuh"
+#include "tma.cuh"
+
+namespace tconv::product {
+
+/// Stages that are filled and used in turn.
+struct Ring {
+    Barrier* full;
+    Barrier* empty;
+    Barrier* weights;  // those that stay
+
+    __device__ __forceinline__ u32* stage(int number) const { return dynamic_shared<u32>() + number * stage_words; }
+};
+
+__device__ __forceinline__ Ring make_ring() {
+    auto* barriers = reinterpret_cast<Barrier*>(dynamic_shared<unsigned char>() + config::barrier_begin);
+    const Ring ring{barriers, barriers + config::stages, barriers + 2 * config::stages};
+    if (threadIdx.x == 0) {
+        for (int stage = 0; stage < config::stages; ++stage) {
+            barrier_init(ring.full[stage], 1);
+            barrier_init(ring.empty[stage], threads / 32);
+        }
+        barrier_init(*ring.weights, 1);
+        barrier_init_fence();
+    }
+    __syncthreads();
+    return ring;
+}
+
+/// A stage, and the parity of its barriers' current phase.
+struct Turn {
+    int stage = 0;
+    u32 parity = 0;
+    __device__ __forceinline__ void advance() {
+        if (++stage < config::stages) return;
+        stage = 0;
+        parity ^= 1;
+    }
+};
+
+/// The next chunk to be copied, as little of it as copies need.
+struct Feed {
+    i64 tile;
+    int chunk;
+    int chunks;
+    int corner_w, corner_h, corner_d, batch, channel;
+    const u32* weights;
+    int weight_bytes;
+};
+
+__device__ __forceinline__ void enter_tile(Feed& feed, i64 tile, const Call& call) {
+    feed.tile = tile;
+    feed.chunk = 0;
+    feed.chunks = 0;
+    while (feed.tile < tiles_of(call.batch)) {
+        const Place place = place_of_tile(feed.tile);
+        if (place.run_d.count > 0 && place.run_h.count > 0 && place.run_w.count > 0) {
+            feed.chunks = chunks;
+            feed.corner_w = static_cast<int>(place.q_w) - AxisW::halo;
+            feed.corner_h = static_cast<int>(place.q_h) - AxisH::halo;
+            feed.corner_d = static_cast<int>(place.q_d) - AxisD::halo;
+            feed.batch = place.batch;
+            feed.channel = place.group * in_group;
+            feed.weights = call.weights + packed_offset(place.group, place.channel_block, place.phase_d, place.phase_h,
+                                                        place.phase_w, 0);
+            feed.weight_bytes = 4 * weight_count(place);
+            return;
+        }
+        feed.tile += gridDim.x;
+    }
+}
+
+/// Starts the copies of the next chunk, if there is one.
+__device__ __forceinline__ void fill(Feed& feed, const Ring& ring, int number, const TensorMap& map, const Call& call) {
+    constexpr u32 input_bytes =
+        4 * (channels_last ? tile_n * rows_d * rows_h * row_pitch : chunk_words) * config::word_pitch;
+    if (feed.chunk == feed.chunks) return;
+    if (threadIdx.x % 32 == 0) {
+        u32* stage = ring.stage(number);
+        Barrier& full = ring.full[number];
+        const int channel = feed.channel + feed.chunk * config::channel_chunk;
+        barrier_arrive_and_expect(full, input_bytes + (resident_weights ? 0 : feed.weight_bytes));
+        if constexpr (channels_last) {
+            tma_load_box(stage, map, full, {channel, feed.corner_w, feed.corner_h, feed.corner_d, feed.batch});
+        } else {
+            tma_load_box(stage, map, full, {feed.corner_w, feed.corner_h, feed.corner_d, channel, feed.batch});
+        }
+        if constexpr (!resident_weights) tma_load_bytes(stage + input_stage, feed.weights, feed.weight_bytes, full);
+    }
+    feed.weights += weight_stage;
+    if (++feed.chunk == feed.chunks) enter_tile(feed, feed.tile + gridDim.x, call);
+}
+
+/// The first warp's part beside its products.
+struct Feeder {
+    Feed feed;
+    Turn used;  // the stage that it has used last
+    bool owes;  // that stage is still to be filled
+
+    __device__ __forceinline__ void start(const Ring& ring, const TensorMap& map, const Call& call) {
+        tma_prefetch_map(map);
+        enter_tile(feed, blockIdx.x, call);
+        if (resident_weights && threadIdx.x == 0) {
+            constexpr u32 bytes = 4 * chunks * weight_stage;
+            barrier_arrive_and_expect(*ring.weights, bytes);
+            tma_load_bytes(ring.stage(config::stages), call.weights, bytes, *ring.weights);
+        }
+        for (int stage = 0; stage < config::stages; ++stage)
+            fill(feed, ring, stage, map, call);
+        owes = false;
+    }
+    /// Once every warp is done with the stage.
+    __device__ __forceinline__ void refill(const Ring& ring, const TensorMap& map, const Call& call) {
+        if (!owes) return;
+        owes = false;
+        barrier_wait(ring.empty[used.stage], used.parity);
+        fill(feed, ring, used.stage, map, call);
+    }
+};
+
+__device__ __forceinline__ void run_block(const Call& call, const TensorMap& map) {
+    const int warp = threadIdx.x / 32;
+    const int warp_m = warp % warps_m;
+    const int warp_n = warp / warps_m;
+    const Ring ring = make_ring();
+    Feeder feeder;
+    if (warp == 0) feeder.start(ring, map, call);
+    if constexpr (resident_weights) barrier_wait(*ring.weights, 0);
+    Turn turn;
+    Cursor at;
+    enter_tile(at, blockIdx.x, call.batch);
+    while (at.tile < tiles_of(call.batch)) {
+        Sums sums = {};
+        const Rows rows = rows_of_lane(warp_m, 0);
+#pragma unroll 1
+        for (int chunk = 0; chunk < at.chunks; ++chunk) {
+            if (warp == 0) feeder.refill(ring, map, call);
+            barrier_wait(ring.full[turn.stage], turn.parity);
+            const u32* stage = ring.stage(turn.stage);
+            multiply_chunk(sums, stage, weights_of(stage, chunk), rows, at.place, warp_n);
+            __syncwarp();
+            if (threadIdx.x % 32 == 0) barrier_arrive(ring.empty[turn.stage]);
+            feeder.used = turn;
+            feeder.owes = true;
+            turn.advance();
+        }
+        if (warp == 0) feeder.refill(ring, map, call);
+        store_tile(sums, call, at.place, warp_m, warp_n);
+        enter_tile(at, at.tile + gridDim.x, call.batch);
+    }
+}
+
+}  // namespace tconv::product
