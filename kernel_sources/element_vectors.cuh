@@ -70,7 +70,7 @@ __device__ __forceinline__ void store_vector(T* address, const float* values) {
 
 /// N elements that are copied in one access.
 template <int N>
-struct alignas(N * problem::element_bytes) Elements {
+struct alignas(N* problem::element_bytes) Elements {
     Element v[N];
 };
 

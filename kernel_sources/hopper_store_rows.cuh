@@ -95,7 +95,7 @@ struct StoreFirst {
         const int number = segment_number(first_row, row);
         const Segment segment = segment_of(tile, first_row, number, batch);
         return {segment_base(segment, first_row, number) + (first_row + row - segment.row) * slots_w,
-                vector_phase<vector>(output, offset_of(segment.at, tile.group))};
+                element_number(output, offset_of(segment.at, tile.group))};
     }
 
     /// What channel `channel` and phase `slot` along depth and height add to a segment's phase.
@@ -240,7 +240,7 @@ struct StoreFirst {
             const Element* staged = chunk.staged + slot * pitch + segment_base(segment, chunk.first_row, number);
             Element* target = chunk.output + offset_of(segment.at, tile.group) + slot_offset(chunk.slot + slot) +
                               chunk.channel * output_volume;
-            const u32 first_phase = vector_phase<vector>(target, 0);
+            const u32 first_phase = element_number(target, 0);
             const int count = channels_of(chunk);
 #pragma unroll copies_in_flight
             for (int c = i / places; c < count; c += together) {

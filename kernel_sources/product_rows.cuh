@@ -6,11 +6,21 @@
 
 namespace tconv::product {
 
-/// A segment, and which of its elements are written.
+/// A segment, and which of its elements lie inside the output.
 struct StagedSegment {
     Segment target;
     int begin, end;
     int number;
+
+    __device__ __forceinline__ bool ends_row() const { return target.out_w <= 0 || end < segment * unit; }
+    /// The part that the warp writes: of a window what begins at a boundary, but all at the row's ends.
+    __device__ __forceinline__ StagedSegment window_of(const Line& line) const {
+        if constexpr (window == 0) return *this;
+        constexpr int step = (segment - overlap) * unit;
+        const int lead = -phase_in<(window > 0 ? window : 1)>(target.phase, line) & (window - 1);
+        const int first = target.out_w <= 0 ? begin : lead;
+        return {target, first, end < step + lead ? end : step + lead, number};
+    }
 };
 __device__ __forceinline__ StagedSegment staged_segment(const Staging& staging, int number) {
     constexpr int width = channels_last ? out_group : 1;  // elements of an output position
@@ -23,8 +33,9 @@ __device__ __forceinline__ StagedSegment staged_segment(const Staging& staging, 
 }
 
 /// Calls write(from, piece, line, phase, target, staged) for each piece of each segment of `count` staged rows; target
-/// and staged are of the row's first element. line_of says which rows they are.
-template <int Pieces, class Lines, class Write>
+/// and staged are of the row's first element. EDGES: for pieces of which windows have none but at the ends of a row.
+/// line_of says which rows they are.
+template <int Pieces, bool Edges, class Lines, class Write>
 __device__ __forceinline__ void for_each_piece(const Staging& staging, Element* output, int count, const Lines& line_of,
                                                const Write& write) {
     constexpr int places = segments * Pieces;
@@ -33,7 +44,7 @@ __device__ __forceinline__ void for_each_piece(const Staging& staging, Element* 
 #pragma unroll 1
     for (int i = threadIdx.x % 32; i < together * places; i += 32) {
         const StagedSegment from = staged_segment(staging, i % places / Pieces);
-        if (from.begin >= from.end) continue;
+        if (from.begin >= from.end || (Edges && window > 0 && !from.ends_row())) continue;
         Element* row = output + from.target.offset;
         const Element* staged = staging.elements + from.number * segment_pitch;
 #pragma unroll 4
@@ -43,7 +54,7 @@ __device__ __forceinline__ void for_each_piece(const Staging& staging, Element* 
             const Line line = line_of(k);
             if ((from.target.inside >> line.d & 1) == 0 || (from.target.inside >> (16 + line.h) & 1) == 0) continue;
             const int phase = phase_of(from.target.phase, line);
-            write(from, i % Pieces, phase, row + line_offset(line), staged + k * staging_pitch + phase);
+            write(from.window_of(line), i % Pieces, phase, row + line_offset(line), staged + k * staging_pitch + phase);
         }
     }
 }
@@ -51,7 +62,7 @@ __device__ __forceinline__ void for_each_piece(const Staging& staging, Element* 
 template <int Vector, class Lines>
 __device__ __forceinline__ void write_vectors(const Staging& staging, Element* output, int count,
                                               const Lines& line_of) {
-    for_each_piece<segment * unit / Vector>(
+    for_each_piece<segment * unit / Vector, false>(
         staging, output, count, line_of,
         [](const StagedSegment& from, int number, int phase, Element* target, const Element* staged) {
             const int first = vector_of<Vector>(from.begin, from.end, phase, number);
@@ -69,7 +80,7 @@ __device__ __forceinline__ void write_lines(const Staging& staging, Element* out
     }
     write_vectors<store_vector>(staging, output, count, line_of);
     if constexpr ((shifted || shift != 0) && store_vector > 1)
-        for_each_piece<edge_pieces<store_vector>>(
+        for_each_piece<edge_pieces<store_vector>, true>(
             staging, output, count, line_of,
             [](const StagedSegment& from, int number, int phase, Element* target, const Element* staged) {
                 const Piece piece = edge_piece<store_vector>(from.begin, from.end, phase, number);

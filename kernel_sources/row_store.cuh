@@ -33,10 +33,9 @@ __device__ __forceinline__ void put_pair(T* target, T first, T second) {
     store<1>(reinterpret_cast<float*>(target), Floats<1>{{__uint_as_float(word)}});
 }
 
-/// Elements from the last boundary of VECTOR elements to element `offset` of a tensor.
-template <int Vector>
-__device__ __forceinline__ u32 vector_phase(const Element* tensor, i64 offset) {
-    return static_cast<u32>(reinterpret_cast<u64>(tensor) / sizeof(Element) + static_cast<u64>(offset)) & (Vector - 1);
+/// Where element `offset` of a tensor lies in memory, counted in elements: its lower bits say where in a vector.
+__device__ __forceinline__ u32 element_number(const Element* tensor, i64 offset) {
+    return static_cast<u32>(reinterpret_cast<u64>(tensor) / sizeof(Element) + static_cast<u64>(offset));
 }
 
 // A row is written in whole vectors, numbered from the first boundary on, and at its ends in smaller pieces.
