@@ -151,9 +151,9 @@ __device__ __forceinline__ void run_block(const Call& call) {
 }
 
 /// The second launch where blocks share a tile.
-__device__ __forceinline__ void finish_block(const Call& call) {
+__device__ __forceinline__ void finish_block(const Call& call, const float* partials) {
     Sums sums = {};
-    add_partials(sums, call.partials, blockIdx.x);
+    add_partials(sums, partials, blockIdx.x);
     store_tile(sums, call, place_of_tile(blockIdx.x), threadIdx.x / 32 % warps_m, threadIdx.x / 32 / warps_m);
 }
 

@@ -28,7 +28,7 @@ __device__ __forceinline__ void add_partials(Sums& sums, const float* partials, 
         const float* source = partials + partial_of(tile, split);
 #pragma unroll
         for (int i = 0; i < lane_sums; ++i)
-            values[i] += load_readonly(source + static_cast<i64>(i) * threads);
+            values[i] += source[static_cast<i64>(i) * threads];
     }
 }
 
