@@ -14,8 +14,14 @@ constexpr std::size_t k_kept = 24;  // timed and still in memory: what is faster
 
 class PeerSearch {
 public:
-    PeerSearch(Mode mode, Device& device, Validator& validator, Timer& timer, const std::stop_token& stop)
-        : mode_(mode), device_(device), validator_(validator), timer_(timer), stop_(stop) {}
+    PeerSearch(bool weights_kept, Mode mode, Device& device, Validator& validator, Timer& timer,
+               const std::stop_token& stop)
+        : weights_kept_(weights_kept),
+          mode_(mode),
+          device_(device),
+          validator_(validator),
+          timer_(timer),
+          stop_(stop) {}
 
     void look_at(const Peer& peer, CudnnLayout layout) {
         CudnnRequest request;
@@ -64,9 +70,12 @@ private:
     void time(Runnable runnable) {
         const double best = timed_.empty() ? 0 : timed_.front().milliseconds;
         try {
-            const CallTensors tensors = validator_.timing_tensors(runnable.workspace_bytes);
-            runnable.launch(tensors);  // untimed: a library brings its kernels to the device at their first launch
-            const Timing timing = timer_.time(replayed(device_, runnable, tensors), best);
+            const CallTensors tensors =
+                validator_.timing_tensors(runnable.workspace_bytes, runnable.packed_weight_bytes);
+            Runnable timed = runnable;
+            if (weights_kept_) keep_packed(timed, tensors);
+            timed.launch(tensors);  // untimed: a library brings its kernels to the device at their first launch
+            const Timing timing = timer_.time(replayed(device_, timed, tensors), best);
             const auto place = std::find_if(timed_.begin(), timed_.end(),
                                             [&](const auto& t) { return t.milliseconds > timing.median; });
             timed_.insert(place, {std::move(runnable), 0, timing.median});
@@ -86,6 +95,7 @@ private:
         return false;
     }
 
+    bool weights_kept_;
     Mode mode_;
     Device& device_;
     Validator& validator_;
@@ -98,9 +108,13 @@ private:
 
 }  // namespace
 
+bool keeps_weights(const Peer& peer, const Problem& problem) {
+    return peer.weights_prepared || problem.layout == Layout::nhwc;
+}
+
 PeerFinalists search_peer(const Peer& peer, Mode mode, Device& device, Validator& validator, Timer& timer,
                           std::size_t count, const std::stop_token& stop) {
-    PeerSearch search(mode, device, validator, timer, stop);
+    PeerSearch search(keeps_weights(peer, validator.problem()), mode, device, validator, timer, stop);
     for (const CudnnLayout layout : {CudnnLayout::same, CudnnLayout::other}) {
         try {
             search.look_at(peer, layout);

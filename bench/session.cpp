@@ -110,22 +110,37 @@ void BenchSession::find_peer(const BenchCell& cell, const std::stop_token& stop,
     result.peer_reason = sides.peer.reason;
 }
 
+std::vector<std::function<void()>> BenchSession::works_of(Sides& sides) {
+    struct Side {
+        Runnable* runnable;
+        bool keeps_packed;
+        std::int64_t packed_offset;
+    };
+    std::vector<Side> all;
+    std::int64_t workspace_bytes = 0;
+    std::int64_t packed_bytes = 0;
+    const auto add = [&](Runnable& runnable, bool keeps_packed) {
+        all.push_back({&runnable, keeps_packed, packed_bytes});
+        workspace_bytes = std::max(workspace_bytes, runnable.workspace_bytes);
+        packed_bytes += (runnable.packed_weight_bytes + k_most_alignment - 1) / k_most_alignment * k_most_alignment;
+    };
+    if (sides.ours) add(*sides.ours, source_.weights_prepared);
+    for (auto& finalist : sides.peer.finalists)
+        add(finalist.runnable, keeps_weights(peer_, validator_->problem()));
+    const CallTensors tensors = validator_->timing_tensors(workspace_bytes, packed_bytes);
+    std::vector<std::function<void()>> works;
+    for (const Side& side : all) {
+        CallTensors own = tensors;
+        own.packed_weight += static_cast<DevicePointer>(side.packed_offset);
+        if (side.keeps_packed) keep_packed(*side.runnable, own);
+        works.push_back(replayed(source_.laboratory.device(), *side.runnable, own));
+    }
+    return works;
+}
+
 void BenchSession::interleave(Sides& sides, BenchResult& result) {
     prepare(result.problem);
-    std::int64_t workspace_bytes = sides.ours ? sides.ours->workspace_bytes : 0;
-    for (const auto& finalist : sides.peer.finalists)
-        workspace_bytes = std::max(workspace_bytes, finalist.runnable.workspace_bytes);
-    const CallTensors tensors =
-        validator_->timing_tensors(workspace_bytes, sides.ours ? sides.ours->packed_weight_bytes : 0);
-    if (source_.weights_prepared && sides.ours && sides.ours->pack) {
-        sides.ours->pack(tensors);
-        sides.ours->launch = sides.ours->launch_packed;
-    }
-
-    std::vector<std::function<void()>> works;
-    if (sides.ours) works.push_back(replayed(source_.laboratory.device(), *sides.ours, tensors));
-    for (const auto& finalist : sides.peer.finalists)
-        works.push_back(replayed(source_.laboratory.device(), finalist.runnable, tensors));
+    std::vector<std::function<void()>> works = works_of(sides);
     if (works.empty()) return;
     const bool with_copy = source_.laboratory.device().info().kind == DeviceKind::cuda;
     if (with_copy) works.emplace_back([this] { copy_once(); });
@@ -153,7 +168,7 @@ void BenchSession::interleave(Sides& sides, BenchResult& result) {
         peer.error = finalist.error;
         peer.offered = sides.peer.offered;
         peer.failed = sides.peer.failed;
-        peer.workspace_bytes = finalist.runnable.workspace_bytes;
+        peer.workspace_bytes = finalist.runnable.workspace_bytes + finalist.runnable.packed_weight_bytes;
         peer.timing = std::move(timing);
     }
     if (!with_copy) return;

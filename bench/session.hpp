@@ -46,6 +46,8 @@ private:
     void prepare(const Problem& problem);
     void find_ours(const BenchCell& cell, const std::stop_token& stop, BenchResult& result, Sides& sides);
     void find_peer(const BenchCell& cell, const std::stop_token& stop, BenchResult& result, Sides& sides);
+    /// What each side enqueues in a call, ours first; all share the tensors and the workspace.
+    [[nodiscard]] std::vector<std::function<void()>> works_of(Sides& sides);
     void interleave(Sides& sides, BenchResult& result);
     [[nodiscard]] GpuConditions conditions();
     void copy_once();

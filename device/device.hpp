@@ -5,10 +5,13 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "core/device_info.hpp"
+#include "core/error.hpp"
 #include "core/outcome.hpp"
 #include "core/tensor_map.hpp"
 
@@ -59,6 +62,12 @@ struct LaunchGeometry {
     std::int64_t shared_bytes = 0;
 };
 
+/// The device has no memory left, or the limit leaves none.
+class OutOfDeviceMemory : public Error {
+public:
+    explicit OutOfDeviceMemory(const std::string& what) : Error(ErrorKind::device, what) {}
+};
+
 /// Where kernels run: load, allocate, copy, launch, time. Implemented by the CUDA driver and by the emulator. Every
 /// function throws Error(device) on failure; a launch failure on CUDA may surface at `synchronize`. One thread at a
 /// time.
@@ -79,9 +88,15 @@ public:
     [[nodiscard]] virtual KernelResources resources(Module& module, const std::string& kernel,
                                                     const LaunchGeometry& geometry) = 0;
 
-    /// At least element-aligned, in practice 256-byte aligned memory of exactly `bytes` bytes (1 or more).
-    [[nodiscard]] virtual DevicePointer allocate(std::size_t bytes) = 0;
-    virtual void release(DevicePointer pointer) noexcept = 0;
+    /// At least element-aligned, in practice 256-byte aligned memory of exactly `bytes` bytes (1 or more). Throws
+    /// OutOfDeviceMemory where there are none, or where they would pass the limit.
+    [[nodiscard]] DevicePointer allocate(std::size_t bytes);
+    void release(DevicePointer pointer) noexcept;
+
+    /// The most bytes that may be allocated at once: all of the device's memory until `limit_memory` says otherwise.
+    [[nodiscard]] std::size_t memory_limit() const;
+    void limit_memory(std::size_t bytes) { limit_ = bytes; }
+    [[nodiscard]] std::size_t allocated_bytes() const { return allocated_; }
 
     virtual void copy_to_device(DevicePointer destination, const void* source, std::size_t bytes) = 0;
     virtual void copy_to_host(void* destination, DevicePointer source, std::size_t bytes) = 0;
@@ -112,6 +127,14 @@ public:
     /// default stream. Milliseconds, from device events (the emulator: a steady clock).
     [[nodiscard]] virtual std::vector<double> time(int count, const std::function<void()>& before,
                                                    const std::function<void()>& work) = 0;
+
+private:
+    [[nodiscard]] virtual DevicePointer take_memory(std::size_t bytes) = 0;
+    virtual void give_memory_back(DevicePointer pointer) noexcept = 0;
+
+    std::optional<std::size_t> limit_;
+    std::size_t allocated_ = 0;
+    std::unordered_map<DevicePointer, std::size_t> sizes_;
 };
 
 }  // namespace tconv

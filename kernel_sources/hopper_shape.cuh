@@ -80,6 +80,12 @@ struct Axis {
         }
         return true;
     }
+    __device__ static constexpr int most_pieces() {
+        int most = 0;
+        for (int phase = 0; phase < classes; ++phase)
+            most = pieces_of(phase) > most ? pieces_of(phase) : most;
+        return most;
+    }
     __device__ static constexpr int pieces_of(int phase) {
         const int last_phase = joined ? 0 : phase;
         if (output - 1 + padding < last_phase) return 0;
@@ -135,24 +141,20 @@ constexpr int tiles_n = (columns + tile_n - 1) / tile_n;
 /// Steps along K for which packed weights of a tile have room.
 constexpr i64 most_steps = static_cast<i64>(channel_blocks) * AxisD::max_taps * AxisH::max_taps * AxisW::max_taps;
 
-/// A column of the product. Channels last, the channels of a phase lie together; otherwise the phases along w do, so
-/// that either way neighbours in the output are neighbours here.
+/// A column of the product. Channels last, the channels of a phase lie together; otherwise the phases of a channel do:
+/// either way neighbours in the output are neighbours here.
 struct Column {
     int channel;
     int slot_d, slot_h, slot_w;
 };
 __device__ constexpr int column_of(const Column& c) {
-    const int slot_dh = c.slot_d * AxisH::slots + c.slot_h;
-    if (channels_last) return (slot_dh * AxisW::slots + c.slot_w) * out_group + c.channel;
-    return (slot_dh * out_group + c.channel) * AxisW::slots + c.slot_w;
+    const int slot = (c.slot_d * AxisH::slots + c.slot_h) * AxisW::slots + c.slot_w;
+    return channels_last ? slot * out_group + c.channel : c.channel * slots + slot;
 }
 __device__ constexpr Column column_at(int number) {
-    const int inner = channels_last ? out_group : AxisW::slots;
-    const int middle = channels_last ? AxisW::slots : out_group;
-    const int low = number % inner;
-    const int high = number / inner % middle;
-    const int slot_dh = number / (inner * middle);
-    return {channels_last ? low : high, slot_dh / AxisH::slots, slot_dh % AxisH::slots, channels_last ? high : low};
+    const int channel = channels_last ? number % out_group : number / slots;
+    const int slot = channels_last ? number / out_group : number % slots;
+    return {channel, slot / (AxisH::slots * AxisW::slots), slot / AxisW::slots % AxisH::slots, slot % AxisW::slots};
 }
 
 /// Where the packed weights of a tile's columns begin, in bytes; those of one step lie together as the operand's image.
@@ -182,44 +184,63 @@ __device__ __forceinline__ int split_off(int& number, int count) {
     return digit;
 }
 
-/// Tile `number` of a call; false past the last. Phases with many taps come first, so that the last wave is of short
-/// ones.
+/// The column, the first position of the box and what else follows from the phases; takes them off `number`.
+__device__ __forceinline__ void place_tile(Tile& tile, int number, int batches, int pieces_d, int pieces_h,
+                                           int pieces_w) {
+    if constexpr (config::tile_order != 0) tile.column = split_off(number, tiles_n) * tile_n;
+    tile.q_w = AxisW::first(tile.phase_w) + split_off(number, pieces_w) * AxisW::box;
+    tile.q_h = AxisH::first(tile.phase_h) + split_off(number, pieces_h) * AxisH::box;
+    tile.q_d = AxisD::first(tile.phase_d) + split_off(number, pieces_d) * AxisD::box;
+    if constexpr (config::tile_order != 0 && problem::groups == 1) {
+        tile.batch = number * box_n;
+        tile.group = 0;
+    } else {
+        tile.batch = split_off(number, batches) * box_n;
+        if constexpr (config::tile_order == 0) tile.column = split_off(number, tiles_n) * tile_n;
+        tile.group = number;
+    }
+    tile.taps_d = AxisD::taps(tile.phase_d);
+    tile.taps_h = AxisH::taps(tile.phase_h);
+    tile.taps_w = AxisW::taps(tile.phase_w);
+}
+
+__device__ __forceinline__ void set_phases(Tile& tile, int phase_class) {
+    tile.phase_class = phase_class;
+    tile.phase_w = split_off(phase_class, AxisW::classes);
+    tile.phase_h = split_off(phase_class, AxisH::classes);
+    tile.phase_d = phase_class;
+}
+
+/// Tile `number` of a call; false past the last. Either phases with many taps come first, so that the last wave is of
+/// short ones; or all phases of a box lie together (tile_order 2), and what they share stays in the L2 cache.
 __device__ __forceinline__ bool find_tile(Tile& tile, int number, int batch) {
     const int split = split_off(number, splits);
     tile.first_block = split * channel_blocks / splits;
     tile.end_block = (split + 1) * channel_blocks / splits;
     const int batches = (batch + box_n - 1) / box_n;
+    constexpr int pieces = tiles_n * static_cast<int>(problem::groups);
+    if constexpr (config::tile_order == 2) {
+        constexpr int pieces_d = AxisD::most_pieces();
+        constexpr int pieces_h = AxisH::most_pieces();
+        constexpr int pieces_w = AxisW::most_pieces();
+        if (number >= classes * pieces_d * pieces_h * pieces_w * batches * pieces) return false;
+        const int phase_class = split_off(number, classes);
+        // Blocks take every so many tiles: turned, so that none always has the same phase.
+        set_phases(tile, (phase_class + number) % classes);
+        place_tile(tile, number, batches, pieces_d, pieces_h, pieces_w);
+        return true;
+    }
     for (int phase_class = 0; phase_class < classes; ++phase_class) {
-        int rest = phase_class;
-        tile.phase_w = split_off(rest, AxisW::classes);
-        tile.phase_h = split_off(rest, AxisH::classes);
-        tile.phase_d = rest;
+        set_phases(tile, phase_class);
         const int pieces_w = AxisW::pieces(tile.phase_w);
         const int pieces_h = AxisH::pieces(tile.phase_h);
         const int pieces_d = AxisD::pieces(tile.phase_d);
-        const int boxes = pieces_w * pieces_h * pieces_d * batches;
-        const int count = boxes * tiles_n * static_cast<int>(problem::groups);
-        if (number >= count) {
-            number -= count;
-            continue;
+        const int count = pieces_w * pieces_h * pieces_d * batches * pieces;
+        if (number < count) {
+            place_tile(tile, number, batches, pieces_d, pieces_h, pieces_w);
+            return true;
         }
-        tile.phase_class = phase_class;
-        if constexpr (config::columns_first != 0) tile.column = split_off(number, tiles_n) * tile_n;
-        tile.q_w = AxisW::first(tile.phase_w) + split_off(number, pieces_w) * AxisW::box;
-        tile.q_h = AxisH::first(tile.phase_h) + split_off(number, pieces_h) * AxisH::box;
-        tile.q_d = AxisD::first(tile.phase_d) + split_off(number, pieces_d) * AxisD::box;
-        if constexpr (config::columns_first != 0 && problem::groups == 1) {
-            tile.batch = number * box_n;
-            tile.group = 0;
-        } else {
-            tile.batch = split_off(number, batches) * box_n;
-            if constexpr (config::columns_first == 0) tile.column = split_off(number, tiles_n) * tile_n;
-            tile.group = number;
-        }
-        tile.taps_d = AxisD::taps(tile.phase_d);
-        tile.taps_h = AxisH::taps(tile.phase_h);
-        tile.taps_w = AxisW::taps(tile.phase_w);
-        return true;
+        number -= count;
     }
     return false;
 }

@@ -84,7 +84,7 @@ __device__ __forceinline__ const u32* weights_of(const u32* stage, int chunk) {
 
 __device__ __forceinline__ void store_tile(const Sums& sums, const Call& call, const Place& place, int warp_m,
                                            int warp_n) {
-    const Staging staging = make_staging(place, call.batch, threadIdx.x / 32, warp_m);
+    const Staging staging = make_staging(place, call.output, call.batch, threadIdx.x / 32, warp_m);
     __syncwarp();
     const bool aligned = reinterpret_cast<u64>(call.output) % (store_vector * sizeof(Element)) == 0;
     const int first_channel = place.channel_block * block_channels + warp_n * n_fragments * 8;

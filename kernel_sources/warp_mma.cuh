@@ -86,6 +86,11 @@ __device__ __forceinline__ u32 pack_bf16(float low, float high) {
     return from_float<bf16>(low).bits | static_cast<u32>(from_float<bf16>(high).bits) << 16;
 }
 
+/// Likewise as half precision.
+__device__ __forceinline__ u32 pack_f16(float low, float high) {
+    return from_float<f16>(low).bits | static_cast<u32>(from_float<f16>(high).bits) << 16;
+}
+
 #else
 
 #if __CUDA_ARCH__ >= 800
@@ -115,6 +120,12 @@ __device__ __forceinline__ u32 round_to_tf32(float value) {
 __device__ __forceinline__ u32 pack_bf16(float low, float high) {
     u32 result;
     asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(result) : "f"(high), "f"(low));
+    return result;
+}
+
+__device__ __forceinline__ u32 pack_f16(float low, float high) {
+    u32 result;
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(result) : "f"(high), "f"(low));
     return result;
 }
 

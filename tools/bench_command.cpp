@@ -122,7 +122,7 @@ BenchRun measure(const BenchOptions& options, const std::string& command, bool& 
     run.ceilings = laboratory.ceilings();
     database.store_ceilings(opened.device->info(), run.ceilings);
     const KernelSource source{laboratory, &database, spaces, seed, tune_seconds, prepared};
-    BenchSession session(source, {peer.library.get(), peer.reason, workspace_limit}, watch);
+    BenchSession session(source, {peer.library.get(), peer.reason, workspace_limit, prepared}, watch);
     const InterruptWatch interrupt;
     Stages stages(cells.size());
     for (std::size_t i = 0; i < cells.size() && !interrupt.interrupted(); ++i) {

@@ -180,7 +180,7 @@ std::string head(const BenchRun& run) {
         one_line(run.driver_version),
         run.driver_package.empty() ? "" : fmt::format(" ({})", one_line(run.driver_package)),
         run.peer_version.empty() ? fmt::format("none: {}", one_line(run.peer_reason)) : one_line(run.peer_version));
-    if (run.weights_prepared) text += "tconv's weights are packed once, before the calls that are timed\n";
+    if (run.weights_prepared) text += "weights are packed once, before the calls that are timed\n";
     if (run.emulated) return text + "times of the emulation: no GPU figures\n";
     return text + "ceilings: " + ceilings_line(run.ceilings) + "\n";
 }

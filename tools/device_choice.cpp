@@ -92,6 +92,16 @@ OpenedDevice open_device(const DeviceChoice& choice) {
     return {open_cuda_device(choice.ordinal), make_nvrtc_compiler()};
 }
 
+std::optional<std::size_t> parse_device_memory_limit(const std::string& text) {
+    constexpr std::int64_t most_mebibytes = std::int64_t{1} << 24;
+    if (text.empty()) return std::nullopt;
+    return static_cast<std::size_t>(parse_integer("--device-memory-limit", text, 64, most_mebibytes)) << 20;
+}
+
+void limit_device_memory(Device& device, std::optional<std::size_t> bytes) {
+    device.limit_memory(bytes.value_or(static_cast<std::size_t>(device.info().memory_bytes / 10 * 9)));
+}
+
 DeviceInfo device_facts(const DeviceChoice& choice) {
     if (choice.emulator) return make_emulator()->info();
     return driver_status().devices.at(static_cast<std::size_t>(choice.ordinal));
@@ -110,11 +120,14 @@ DisturbanceWatch disturbance_watch(const DeviceChoice& choice) {
     };
 }
 
-WorkerCommands worker_commands(const DeviceChoice& choice) {
+WorkerCommands worker_commands(const DeviceChoice& choice, const std::string& device_memory_limit) {
     // Not the path that the link shows: this very program, also where another version takes its place meanwhile.
     const std::string program = "/proc/self/exe";
     const std::string device = choice.emulator ? "emulator" : fmt::format("cuda:{}", choice.ordinal);
-    return {{program, "worker", "--device", device},
+    std::vector<std::string> evaluate{program, "worker", "--device", device};
+    if (parse_device_memory_limit(device_memory_limit))
+        evaluate.insert(evaluate.end(), {"--device-memory-limit", device_memory_limit});
+    return {std::move(evaluate),
             {program, "worker", "--compiler", choice.emulator ? k_host_compiler : k_nvrtc_compiler}};
 }
 

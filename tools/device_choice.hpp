@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "device/compiler.hpp"
@@ -30,6 +32,12 @@ struct OpenedDevice {
 /// Throws Error(unavailable) when the device or its compiler cannot be used.
 [[nodiscard]] OpenedDevice open_device(const DeviceChoice& choice);
 
+/// Bytes of "--device-memory-limit", a number of MiB; none where the text is empty. Throws Error(bad_input).
+[[nodiscard]] std::optional<std::size_t> parse_device_memory_limit(const std::string& text);
+
+/// Bounds what may be allocated on a device at once: `bytes`, or nine tenths of its memory.
+void limit_device_memory(Device& device, std::optional<std::size_t> bytes);
+
 /// Facts of a present CUDA device, "cuda:N"; needs the driver alone. Throws Error(bad_input) naming `flag`.
 [[nodiscard]] DeviceInfo cuda_device_facts(const std::string& flag, const std::string& text);
 
@@ -42,7 +50,8 @@ struct OpenedDevice {
 inline constexpr const char* k_nvrtc_compiler = "nvrtc";
 inline constexpr const char* k_host_compiler = "host";
 
-/// How this very program is started as the workers of a device.
-[[nodiscard]] WorkerCommands worker_commands(const DeviceChoice& choice);
+/// How this very program is started as the workers of a device; `device_memory_limit` as typed. Throws
+/// Error(bad_input).
+[[nodiscard]] WorkerCommands worker_commands(const DeviceChoice& choice, const std::string& device_memory_limit);
 
 }  // namespace tconv

@@ -49,6 +49,36 @@ Extents parse_axes(const char* flag, const std::optional<std::string>& text, int
     return extents;
 }
 
+/// The output padding that gives the output the size asked for: sizes of the axes, or the whole shape as frameworks
+/// print it.
+Extents padding_for_size(const std::string& text, const Problem& p) {
+    const std::vector<std::int64_t> sizes = parse_integers("--output-size", text);
+    const auto axes = static_cast<std::size_t>(p.spatial_axes);
+    const bool whole = sizes.size() == axes + 2 && sizes[0] == p.batch && sizes[1] == p.out_channels;
+    if (sizes.size() != axes && !whole) {
+        reject(fmt::format("--output-size ({}) must be {} sizes, or batch and out_channels ({}x{}) and then those",
+                           shown(text), axes, p.batch, p.out_channels));
+    }
+    Problem widest = p;
+    for (std::size_t axis = 0; axis < 3; ++axis)
+        widest.output_padding[axis] = std::max<std::int64_t>(std::max(p.stride[axis], p.dilation[axis]) - 1, 0);
+    validate(widest);
+    Extents padding{0, 0, 0};
+    for (std::size_t i = 0; i < axes; ++i) {
+        const std::size_t axis = 3 - axes + i;
+        const std::int64_t high = output_extents(widest)[axis];
+        const std::int64_t low = high - widest.output_padding[axis];
+        const std::int64_t size = sizes[sizes.size() - axes + i];
+        if (size < low || size > high) {
+            reject(
+                fmt::format("--output-size ({}) must be from {} to {} on axis {}: what stride and dilation leave open",
+                            shown(text), low, high, i + 1));
+        }
+        padding[axis] = size - low;
+    }
+    return padding;
+}
+
 /// The weight's layout is what people get wrong: says which shape was expected.
 void require_matching_channels(const Problem& p, const std::vector<std::int64_t>& weight, const std::string& text) {
     if (weight[0] == p.in_channels) return;
@@ -73,6 +103,8 @@ void add_shape_options(CLI::App& command, ProblemOptions& options) {
     add("--padding", options.padding, "N[xN...]", "Padding, which crops the output (default 0)");
     add("--output-padding", options.output_padding, "N[xN...]",
         "Rows added at the output's end, below stride or dilation (default 0)");
+    add("--output-size", options.output_size, "N[xN...]",
+        "Size of the output on each axis, or its whole shape, instead of the output padding");
     add("--dilation", options.dilation, "N[xN...]", "Distance between kernel taps (default 1)");
     add("--groups", options.groups, "G", "Groups, which must divide both channel counts (default 1)");
     command.add_flag("--bias", options.bias, "The layer adds a bias")->group("Problem");
@@ -88,7 +120,8 @@ void add_type_options(CLI::App& command, ProblemOptions& options) {
 }
 
 bool describes_shape(const ProblemOptions& o) {
-    return o.input || o.weight || o.stride || o.padding || o.output_padding || o.dilation || o.groups || o.bias;
+    return o.input || o.weight || o.stride || o.padding || o.output_padding || o.output_size || o.dilation ||
+           o.groups || o.bias;
 }
 
 Problem parse_problem(const ProblemOptions& options) {
@@ -113,6 +146,10 @@ Problem parse_problem(const ProblemOptions& options) {
     p.padding = parse_axes("--padding", options.padding, p.spatial_axes, 0);
     p.output_padding = parse_axes("--output-padding", options.output_padding, p.spatial_axes, 0);
     p.dilation = parse_axes("--dilation", options.dilation, p.spatial_axes, 1);
+    if (options.output_size) {
+        if (options.output_padding) reject("--output-size and --output-padding say the same thing: give one of them");
+        p.output_padding = padding_for_size(*options.output_size, p);
+    }
     p.bias = options.bias;
     p.dtype = parse_data_type(options.dtype);
     p.layout = parse_layout(options.layout);

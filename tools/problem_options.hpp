@@ -18,6 +18,7 @@ struct ProblemOptions {
     std::optional<std::string> stride;  ///< one number for all axes, or one an axis; so the next three
     std::optional<std::string> padding;
     std::optional<std::string> output_padding;
+    std::optional<std::string> output_size;
     std::optional<std::string> dilation;
     std::optional<std::string> groups;
     bool bias = false;

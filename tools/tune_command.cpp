@@ -40,10 +40,12 @@ class EvaluatorHolder {
 public:
     EvaluatorHolder(const TuneOptions& options, const DeviceChoice& choice) {
         if (!options.in_process) {
-            evaluator_ = std::make_unique<WorkerEvaluator>(worker_commands(choice), worker_limits(options));
+            evaluator_ = std::make_unique<WorkerEvaluator>(worker_commands(choice, options.device_memory_limit),
+                                                           worker_limits(options));
             return;
         }
         opened_ = open_device(choice);
+        limit_device_memory(*opened_.device, parse_device_memory_limit(options.device_memory_limit));
         laboratory_ = std::make_unique<Laboratory>(*opened_.device, *opened_.compiler, disturbance_watch(choice));
         evaluator_ = std::make_unique<LocalEvaluator>(*laboratory_);
     }

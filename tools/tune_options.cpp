@@ -37,6 +37,8 @@ void add_tune_options(CLI::App& command, TuneOptions& options) {
         "Longest time of all launches and checks of a candidate (default 2m)");
     add("Workers", "--memory-limit", options.memory_limit, "MIB",
         "Host memory in MiB that a worker may take (default 16384)");
+    add("Workers", "--device-memory-limit", options.device_memory_limit, "MIB",
+        "Device memory in MiB that candidates and their tensors may take (default: nine tenths of the device's)");
     command.add_flag("--in-process", options.in_process, "Run candidates in this process: nothing contains a crash")
         ->group("Workers");
     add_database_option(command, options.database);

@@ -23,6 +23,7 @@ struct TuneOptions {
     std::string run_limit = "10s";
     std::string validation_limit = "2m";
     std::string memory_limit = "16384";  ///< MiB a worker
+    std::string device_memory_limit;     ///< MiB; empty: nine tenths of the device's
     bool in_process = false;
     std::string database;
     bool json = false;

@@ -18,12 +18,14 @@ namespace {
 struct WorkerOptions {
     std::string device;
     std::string compiler;
+    std::string device_memory_limit;  ///< MiB; empty: the default
 };
 
 WorkerTools open_tools(const WorkerOptions& options) {
     if (!options.device.empty()) {
         const DeviceChoice choice = choose_device(options.device);
         OpenedDevice opened = open_device(choice);
+        limit_device_memory(*opened.device, parse_device_memory_limit(options.device_memory_limit));
         return {std::move(opened.device), std::move(opened.compiler), disturbance_watch(choice)};
     }
     if (options.compiler == k_nvrtc_compiler) return {nullptr, make_nvrtc_compiler(), {}};
@@ -40,6 +42,8 @@ void add_worker_command(CLI::App& app) {
     const auto options = std::make_shared<WorkerOptions>();
     command->add_option("--device", options->device, "Run candidates on this device")->type_name("cuda:N|emulator");
     command->add_option("--compiler", options->compiler, "Only compile, with this compiler")->type_name("nvrtc|host");
+    command->add_option("--device-memory-limit", options->device_memory_limit, "Device memory that may be taken")
+        ->type_name("MIB");
     command->callback([options] {
         if (::isatty(STDIN_FILENO) != 0 || ::isatty(STDOUT_FILENO) != 0) {
             throw Error(ErrorKind::bad_input,

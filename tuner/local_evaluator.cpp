@@ -71,6 +71,8 @@ Measurement LocalEvaluator::measure(const Compiled& candidate) {
     Measurement measurement;
     try {
         load_validate_time(candidate, measurement);
+    } catch (const OutOfDeviceMemory& error) {
+        fail(measurement.outcome, OutcomeKind::resource_error, error.what());
     } catch (const std::exception& error) {
         fail(measurement.outcome, OutcomeKind::launch_error, error.what());
     }

@@ -6,6 +6,12 @@
 
 namespace tconv {
 
+void keep_packed(Runnable& runnable, const CallTensors& tensors) {
+    if (!runnable.pack) return;
+    runnable.pack(tensors);
+    runnable.launch = runnable.launch_packed;
+}
+
 std::function<void()> replayed(Device& device, const Runnable& runnable, const CallTensors& tensors) {
     const auto launch = [&runnable, tensors](StreamHandle stream) {
         CallTensors on_stream = tensors;

@@ -39,6 +39,10 @@ struct Runnable {
     std::optional<OtherBatch> other_batch;  ///< none where the batch is fixed
 };
 
+/// Packs the weights now, where they are packed: the runnable's calls from then on take `tensors.packed_weight` as it
+/// is.
+void keep_packed(Runnable& runnable, const CallTensors& tensors);
+
 /// The call as a program that records its work makes it: without gaps between several launches. A call that the device
 /// cannot record is launched each time. All arguments outlive the result.
 [[nodiscard]] std::function<void()> replayed(Device& device, const Runnable& runnable, const CallTensors& tensors);

@@ -51,7 +51,7 @@ bool apart(const Timing& a, const Timing& b) {
 Timer::Timer(Device& device, const TimerSettings& settings) : device_(device), settings_(settings) {
     if (device.info().kind == DeviceKind::emulator) return;
     flush_bytes_ = std::min(std::max(k_least_flush, static_cast<std::size_t>(4 * device.info().l2_bytes)),
-                            static_cast<std::size_t>(device.info().memory_bytes / 8));
+                            device.memory_limit() / 8);
     flush_.emplace(device, flush_bytes_);
 }
 

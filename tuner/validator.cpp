@@ -25,11 +25,11 @@ std::int64_t entry_elements(const Problem& problem) {
 
 /// How many distributions the device's memory holds at once, beside the outputs and the tensors of another batch. One
 /// takes its tensors, the float64 reference and the float32 scale.
-std::size_t distributions_held(const Problem& problem, const DeviceInfo& device) {
+std::size_t distributions_held(const Problem& problem, const Device& device) {
     constexpr double share = 0.6;
     const double each = minimum_bytes(problem) + 12.0 * static_cast<double>(output_elements(problem));
     const double other_batch = 1 + 1 / static_cast<double>(problem.batch);
-    const double room = share * static_cast<double>(device.memory_bytes) - (1 + other_batch) * minimum_bytes(problem);
+    const double room = share * static_cast<double>(device.memory_limit()) - (1 + other_batch) * minimum_bytes(problem);
     return static_cast<std::size_t>(std::clamp(room / each, 0.0, static_cast<double>(k_distributions.size())));
 }
 
@@ -65,11 +65,7 @@ struct Validator::Twin {
 };
 
 Validator::Validator(Device& device, SupportKernels& support, const Problem& problem, std::uint64_t seed)
-    : device_(device),
-      support_(support),
-      problem_(problem),
-      seed_(seed),
-      kept_(distributions_held(problem, device.info())) {
+    : device_(device), support_(support), problem_(problem), seed_(seed), kept_(distributions_held(problem, device)) {
     for (const Distribution distribution : k_distributions) {
         sets_.push_back(std::make_unique<DataSet>());
         sets_.back()->distribution = distribution;
@@ -119,7 +115,8 @@ CallTensors Validator::timing_tensors(std::int64_t workspace_bytes, std::int64_t
 void Validator::ensure_workspace(std::int64_t bytes, std::int64_t packed_weight_bytes) {
     // Exact sizes, so that a plan that asks for too little is caught by the guards.
     const auto ensure = [&](std::unique_ptr<GuardedBuffer>& buffer, std::int64_t size) {
-        if (buffer->bytes() == static_cast<std::size_t>(size)) return;
+        // There is none where an allocation failed before.
+        if (buffer && buffer->bytes() == static_cast<std::size_t>(size)) return;
         buffer.reset();
         buffer = std::make_unique<GuardedBuffer>(device_, static_cast<std::size_t>(size));
     };

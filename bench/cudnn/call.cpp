@@ -64,35 +64,50 @@ Call::Call(std::shared_ptr<Session> session, const Problem& problem, const Varia
     : session_(std::move(session)), problem_(problem), variant_(variant), plan_(std::move(plan)) {
     workspace_bytes_ = plan_.workspace_bytes();
     const bool transposed = variant.tensors != problem.layout;
-    input_ = place(problem.batch, problem.in_channels, volume(problem.input), transposed);
-    output_ = place(problem.batch, problem.out_channels, volume(output_extents(problem)), transposed);
-    weight_ = place(problem.in_channels, problem.out_channels / problem.groups, volume(problem.kernel),
-                    variant.weight != Layout::nchw);
+    input_ = relaid(problem.batch, problem.in_channels, volume(problem.input), transposed);
+    output_ = relaid(problem.batch, problem.out_channels, volume(output_extents(problem)), transposed);
+    weight_ = relaid(problem.in_channels, problem.out_channels / problem.groups, volume(problem.kernel),
+                     variant.weight != Layout::nchw);
+    place(input_);
+    place(output_);
 }
 
-Call::Relaid Call::place(std::int64_t batch, std::int64_t channels, std::int64_t positions, bool differs) {
+Call::Relaid Call::relaid(std::int64_t batch, std::int64_t channels, std::int64_t positions, bool differs) const {
     // With one channel or one position both orders are the same in memory.
-    Relaid tensor{differs && channels > 1 && positions > 1, batch, channels, positions, 0};
-    if (!tensor.needed) return tensor;
-    tensor.offset = rounded_up(workspace_bytes_);
-    workspace_bytes_ = tensor.offset + batch * channels * positions * size_in_bytes(problem_.dtype);
-    return tensor;
+    return {differs && channels > 1 && positions > 1,
+            batch,
+            channels,
+            positions,
+            batch * channels * positions * size_in_bytes(problem_.dtype),
+            0};
 }
 
-DevicePointer Call::lay_out(const Relaid& tensor, Layout wanted, DevicePointer source, const CallTensors& tensors) {
-    if (!tensor.needed) return source;
-    const DevicePointer target = tensors.workspace + static_cast<DevicePointer>(tensor.offset);
+void Call::place(Relaid& tensor) {
+    if (!tensor.needed) return;
+    tensor.offset = rounded_up(workspace_bytes_);
+    workspace_bytes_ = tensor.offset + tensor.bytes;
+}
+
+void Call::lay_out(const Relaid& tensor, Layout wanted, DevicePointer source, DevicePointer target,
+                   StreamHandle stream) {
     const bool to_last = wanted == Layout::nhwc;
     session_->kernels.transpose(problem_.dtype, source, target, tensor.batch,
                                 to_last ? tensor.channels : tensor.positions,
-                                to_last ? tensor.positions : tensor.channels, tensors.stream);
-    return target;
+                                to_last ? tensor.positions : tensor.channels, stream);
 }
 
-void Call::run(const CallTensors& tensors) {
+void Call::pack(const CallTensors& tensors) {
+    if (weight_.needed) lay_out(weight_, variant_.weight, tensors.weight, tensors.packed_weight, tensors.stream);
+}
+
+void Call::run_packed(const CallTensors& tensors) {
     PlanTensors seen;
-    seen.input = lay_out(input_, variant_.tensors, tensors.input, tensors);
-    seen.weight = lay_out(weight_, variant_.weight, tensors.weight, tensors);
+    seen.input = tensors.input;
+    if (input_.needed) {
+        seen.input = tensors.workspace + static_cast<DevicePointer>(input_.offset);
+        lay_out(input_, variant_.tensors, tensors.input, seen.input, tensors.stream);
+    }
+    seen.weight = weight_.needed ? tensors.packed_weight : tensors.weight;
     seen.bias = variant_.fused_bias ? tensors.bias : 0;
     seen.output = output_.needed ? tensors.workspace + static_cast<DevicePointer>(output_.offset) : tensors.output;
     seen.workspace = tensors.workspace;
@@ -104,12 +119,7 @@ void Call::run(const CallTensors& tensors) {
 }
 
 void Call::finish_output(const CallTensors& tensors, DevicePointer computed) {
-    if (output_.needed) {
-        const bool from_last = variant_.tensors == Layout::nhwc;
-        session_->kernels.transpose(problem_.dtype, computed, tensors.output, output_.batch,
-                                    from_last ? output_.positions : output_.channels,
-                                    from_last ? output_.channels : output_.positions, tensors.stream);
-    }
+    if (output_.needed) lay_out(output_, problem_.layout, computed, tensors.output, tensors.stream);
     if (!problem_.bias || variant_.fused_bias) return;
     session_->kernels.add_bias(problem_.dtype, tensors.output, tensors.bias, output_elements(problem_),
                                problem_.out_channels, problem_.layout == Layout::nchw ? output_.positions : 1,

@@ -56,21 +56,26 @@ public:
 
     /// The plan's workspace and behind it the tensors laid out anew.
     [[nodiscard]] std::int64_t workspace_bytes() const { return workspace_bytes_; }
+    /// The weight laid out anew: 0 where the variant takes it as it is.
+    [[nodiscard]] std::int64_t packed_weight_bytes() const { return weight_.needed ? weight_.bytes : 0; }
 
-    /// Enqueues everything on the stream of the tensors. Throws Error(device).
-    void run(const CallTensors& tensors);
+    /// Lays out the weight anew on the stream of the tensors. Throws Error(device).
+    void pack(const CallTensors& tensors);
+    /// Enqueues everything else. Throws Error(device).
+    void run_packed(const CallTensors& tensors);
 
 private:
     /// A tensor of the call as `batch` matrices, and where in the workspace its other layout lies.
     struct Relaid {
         bool needed = false;
         std::int64_t batch = 1, channels = 1, positions = 1;
+        std::int64_t bytes = 0;
         std::int64_t offset = 0;
     };
 
-    [[nodiscard]] Relaid place(std::int64_t batch, std::int64_t channels, std::int64_t positions, bool differs);
-    [[nodiscard]] DevicePointer lay_out(const Relaid& tensor, Layout wanted, DevicePointer source,
-                                        const CallTensors& tensors);
+    [[nodiscard]] Relaid relaid(std::int64_t batch, std::int64_t channels, std::int64_t positions, bool differs) const;
+    void place(Relaid& tensor);
+    void lay_out(const Relaid& tensor, Layout wanted, DevicePointer source, DevicePointer target, StreamHandle stream);
     void finish_output(const CallTensors& tensors, DevicePointer computed);
 
     std::shared_ptr<Session> session_;

@@ -203,17 +203,6 @@ public:
     std::unique_ptr<Module> load(const CompiledCode& code) override;
     KernelResources resources(Module& module, const std::string& kernel, const LaunchGeometry& geometry) override;
 
-    DevicePointer allocate(std::size_t bytes) override {
-        const Current current(*context_);
-        CUdeviceptr pointer = 0;
-        check(calls().allocate(&pointer, bytes), "cuMemAlloc", fmt::format("{} bytes", bytes));
-        return pointer;
-    }
-
-    void release(DevicePointer pointer) noexcept override {
-        in_context_quietly(*context_, [&] { calls().free(pointer); });
-    }
-
     void copy_to_device(DevicePointer destination, const void* source, std::size_t bytes) override {
         if (bytes == 0) return;
         const Current current(*context_);
@@ -254,6 +243,19 @@ public:
                              const std::function<void()>& work) override;
 
 private:
+    DevicePointer take_memory(std::size_t bytes) override {
+        const Current current(*context_);
+        CUdeviceptr pointer = 0;
+        const CUresult result = calls().allocate(&pointer, bytes);
+        if (result == CUDA_ERROR_OUT_OF_MEMORY)
+            throw OutOfDeviceMemory(fmt::format("cuMemAlloc({} bytes): {}", bytes, error_text(result)));
+        check(result, "cuMemAlloc", fmt::format("{} bytes", bytes));
+        return pointer;
+    }
+    void give_memory_back(DevicePointer pointer) noexcept override {
+        in_context_quietly(*context_, [&] { calls().free(pointer); });
+    }
+
     void time_batch(int count, const std::function<void()>& before, const std::function<void()>& work,
                     std::vector<double>& milliseconds);
 

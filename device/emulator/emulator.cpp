@@ -154,15 +154,6 @@ public:
         return resources;
     }
 
-    [[nodiscard]] DevicePointer allocate(std::size_t bytes) override {
-        void* memory = nullptr;
-        if (bytes == 0 || posix_memalign(&memory, k_allocation_alignment, bytes) != 0) {
-            throw Error(ErrorKind::device, fmt::format("the emulator cannot allocate {} bytes", bytes));
-        }
-        return reinterpret_cast<DevicePointer>(memory);
-    }
-    void release(DevicePointer pointer) noexcept override { std::free(host_address(pointer)); }
-
     void copy_to_device(DevicePointer destination, const void* source, std::size_t bytes) override {
         if (bytes != 0) std::memcpy(host_address(destination), source, bytes);
     }
@@ -195,6 +186,14 @@ public:
                                            const std::function<void()>& work) override;
 
 private:
+    [[nodiscard]] DevicePointer take_memory(std::size_t bytes) override {
+        void* memory = nullptr;
+        if (bytes == 0 || posix_memalign(&memory, k_allocation_alignment, bytes) != 0)
+            throw OutOfDeviceMemory(fmt::format("the emulator cannot allocate {} bytes", bytes));
+        return reinterpret_cast<DevicePointer>(memory);
+    }
+    void give_memory_back(DevicePointer pointer) noexcept override { std::free(host_address(pointer)); }
+
     EmulatorOptions options_;
     int workers_;
     DeviceInfo info_;

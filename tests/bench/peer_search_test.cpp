@@ -16,7 +16,7 @@ using namespace tconv;
 namespace {
 
 /// What a made-up way of computing does.
-enum class Way { right, slow, wrong, does_not_build, fails_when_run, right_and_large };
+enum class Way { right, slow, wrong, does_not_build, fails_when_run, right_and_large, packs_slowly };
 
 /// A library whose every way is the reference kernel with a fault; the other layout's come after the first's.
 class MadeUpLibrary final : public Cudnn {
@@ -70,6 +70,14 @@ private:
             launch_plan(device, reference, plan, problem.batch, tensors);
             if (way == Way::wrong) device.fill(tensors.output, 0, sizeof(float));
         };
+        if (way == Way::packs_slowly) {
+            runnable.pack = [](const CallTensors&) { std::this_thread::sleep_for(std::chrono::milliseconds(100)); };
+            runnable.launch_packed = runnable.launch;
+            runnable.launch = [pack = runnable.pack, launch = runnable.launch_packed](const CallTensors& tensors) {
+                pack(tensors);
+                launch(tensors);
+            };
+        }
         return {std::move(runnable), {}};
     }
 
@@ -96,10 +104,11 @@ struct Search {
     Validator validator{*emulated.device, support, test::bench_problem(), 1};
 
     PeerFinalists run(const std::vector<Way>& same, const std::vector<Way>& other, std::size_t count,
-                      bool inexpressible = false) {
+                      bool inexpressible = false, bool weights_prepared = false) {
         MadeUpLibrary library(*emulated.device, support.reference_module(), same, other);
         library.inexpressible = inexpressible;
-        return search_peer({&library, ""}, Mode::fp32, *emulated.device, validator, timer, count, {});
+        return search_peer({&library, "", std::int64_t{1} << 30, weights_prepared}, Mode::fp32, *emulated.device,
+                           validator, timer, count, {});
     }
 };
 
@@ -128,6 +137,28 @@ TEST_CASE("a way in the other layout can win, with the workspace that it asks fo
     const PeerFinalists found = search.run({Way::slow, Way::wrong}, {Way::right_and_large}, 1);
     REQUIRE(found.finalists.size() == 1);
     CHECK(found.finalists[0].runnable.workspace_bytes == 1 << 20);
+}
+
+TEST_CASE("laying out the weights is part of the call unless they are prepared") {
+    Search search;
+    const std::vector<Way> ways{Way::packs_slowly, Way::slow};
+    const PeerFinalists each_call = search.run(ways, {}, 1);
+    REQUIRE(each_call.finalists.size() == 1);
+    CHECK(each_call.finalists[0].runnable.description == name(Way::slow));
+    const PeerFinalists prepared = search.run(ways, {}, 1, false, true);
+    REQUIRE(prepared.finalists.size() == 1);
+    CHECK(prepared.finalists[0].runnable.description == name(Way::packs_slowly));
+}
+
+TEST_CASE("in channels-last problems the library's weights are kept as it wants them") {
+    Problem problem = test::bench_problem();
+    problem.layout = Layout::nchw;
+    Peer prepared;
+    prepared.weights_prepared = true;
+    CHECK_FALSE(keeps_weights({}, problem));
+    CHECK(keeps_weights(prepared, problem));
+    problem.layout = Layout::nhwc;
+    CHECK(keeps_weights({}, problem));
 }
 
 TEST_CASE("where nothing is right the reason says so") {

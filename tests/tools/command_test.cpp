@@ -106,6 +106,7 @@ TEST_CASE("bad arguments end with code 2 and one line") {
         {tune({"--run-limit", "0"}), "--run-limit (0)"},
         {tune({"--compile-limit", "never"}), "--compile-limit (never)"},
         {tune({"--memory-limit", "1"}), "--memory-limit (1)"},
+        {tune({"--device-memory-limit", "1"}), "--device-memory-limit (1)"},
         {{"cache"}, "no command given after cache"},
         {{"cache", "burn"}, "burn"},
         {{"cache", "show"}, "problem"},

@@ -24,6 +24,7 @@ ProblemOptions flags(const std::string& line) {
         if (name == "stride") options.stride = value;
         if (name == "padding") options.padding = value;
         if (name == "output_padding") options.output_padding = value;
+        if (name == "output_size") options.output_size = value;
         if (name == "dilation") options.dilation = value;
         if (name == "groups") options.groups = value;
         if (name == "bias") options.bias = true;
@@ -104,6 +105,33 @@ TEST_CASE("a weight in another library's layout is answered with the expected sh
                     {"--weight (24x48x3x3)", "c_in = 48", "expected shape 48x24x3x3"});
     check_rejection([] { (void)parse_problem(flags("input=1x10x9x9 weight=30x15x5x5 groups=2")); },
                     {"expected shape 10x15x5x5"});
+}
+
+TEST_CASE("an output size is the output padding that gives it") {
+    // pytorch/pytorch 2119 and 14272: all axes, the dilation counted, with and without batch and channels.
+    const Problem volume = parse_problem(flags("input=2x3x4x5x6 weight=3x7x3x3x3 stride=2 output_size=9x12x14"));
+    CHECK(volume.output_padding == Extents{0, 1, 1});
+    CHECK(output_extents(volume) == Extents{9, 12, 14});
+    const Problem whole = parse_problem(flags("input=2x3x4x5x6 weight=3x7x3x3x3 stride=2 output_size=2x7x9x12x14"));
+    CHECK(whole == volume);
+    const Problem dilated =
+        parse_problem(flags("input=1x1x6 weight=1x1x3 stride=2 padding=1 dilation=3 output_size=17"));
+    CHECK(output_extents(dilated)[2] == 17);
+    CHECK(dilated.output_padding[2] == 2);
+
+    const std::string line = "input=1x2x6x6 weight=2x4x3x3 stride=2 ";
+    check_rejection([&] { (void)parse_problem(flags(line + "output_size=13x15")); },
+                    {"--output-size (13x15)", "from 13 to 14", "axis 2"});
+    check_rejection([&] { (void)parse_problem(flags(line + "output_size=12x13")); }, {"from 13 to 14", "axis 1"});
+    check_rejection([&] { (void)parse_problem(flags(line + "output_size=13")); }, {"must be 2 sizes", "(1x4)"});
+    check_rejection([&] { (void)parse_problem(flags(line + "output_size=1x2x13x13")); }, {"must be 2 sizes", "(1x4)"});
+    check_rejection([&] { (void)parse_problem(flags(line + "output_size=13x13 output_padding=1")); },
+                    {"give one of them"});
+}
+
+TEST_CASE("padding has no word for keeping the size") {
+    check_rejection([] { (void)parse_problem(flags("input=1x2x6x6 weight=2x4x3x3 padding=same")); },
+                    {"--padding (same)", "whole numbers"});
 }
 
 TEST_CASE("random problems survive the way through flags") {

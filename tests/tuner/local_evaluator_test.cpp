@@ -2,6 +2,7 @@
 
 #include "kernel_sources/reference.hpp"
 #include "tests/catch.hpp"
+#include "tests/support/contains.hpp"
 #include "tests/support/emulated.hpp"
 #include "tests/tuner/planted.hpp"
 
@@ -58,4 +59,28 @@ TEST_CASE("a disturbance that stays is said of the times, after a few tries") {
     CHECK(outcome.kind == OutcomeKind::valid);
     CHECK(outcome.timing.remark == "timed while another process uses the GPU");
     CHECK(asked < 10);
+}
+
+TEST_CASE("a candidate whose workspace passes the limit of the device's memory costs itself alone") {
+    auto& emulated = test::emulated();
+    Laboratory laboratory(*emulated.device, *emulated.compiler);
+    LocalEvaluator evaluator(laboratory);
+    const Problem problem = test::planted_problem();
+    (void)evaluator.prepare(problem, 1);
+    const std::size_t kept = emulated.device->allocated_bytes();
+    emulated.device->limit_memory(kept + (std::size_t{8} << 20));
+    Compiled compiled;
+    compiled.candidate.problem = problem;
+    compiled.candidate.plan = reference_plan(problem);
+    compiled.code = laboratory.builder().build_file(k_reference_file, {reference_entry(problem.dtype)}).code;
+    const LaunchPlan modest = compiled.candidate.plan;
+    compiled.candidate.plan.workspace_bytes = std::int64_t{16} << 20;
+    const Measurement greedy = evaluator.measure(compiled);
+    CHECK(greedy.outcome.kind == OutcomeKind::resource_error);
+    CHECK_THAT(greedy.outcome.reason, contains("would pass the limit of"));
+    CHECK_FALSE(greedy.device_lost);
+    compiled.candidate.plan = modest;
+    CHECK(evaluator.measure(compiled).outcome.kind == OutcomeKind::valid);
+    CHECK(emulated.device->allocated_bytes() <= emulated.device->memory_limit());
+    emulated.device->limit_memory(static_cast<std::size_t>(emulated.device->info().memory_bytes));
 }

@@ -148,7 +148,9 @@ TEST_CASE("the other layout is offered with transpositions, in a workspace that 
     CHECK(descriptions(*offers) == Names{"engine 1, nhwc, transposed", "engine 1, nhwc, weight kcrs, transposed"});
     // Input 3 x 20 floats, output 2 x 9 x 11, weight 3 x 2 x 9; parts begin at multiples of 256.
     CHECK(offers->build(1).runnable->workspace_bytes == 512 + 2 * 99 * 4);
-    CHECK(offers->build(0).runnable->workspace_bytes == 512 + 1024 + 3 * 2 * 9 * 4);
+    CHECK(offers->build(1).runnable->packed_weight_bytes == 0);
+    CHECK(offers->build(0).runnable->workspace_bytes == 512 + 2 * 99 * 4);
+    CHECK(offers->build(0).runnable->packed_weight_bytes == 3 * 2 * 9 * 4);
 }
 
 TEST_CASE("a problem that cuDNN cannot express is refused") {

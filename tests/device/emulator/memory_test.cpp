@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <cstdio>
+#include <limits>
 
 #include "device/emulator/dynamic_shared.hpp"
 #include "emulator_for_tests.hpp"
@@ -66,6 +67,24 @@ TEST_CASE("shared memory that no thread has written is not a number, in every bl
         for (const float value : out.values())
             REQUIRE(std::isnan(value));
     }
+}
+
+TEST_CASE("allocations may not pass the limit, and count until they are released") {
+    const auto device = make_emulator();
+    CHECK(device->memory_limit() == static_cast<std::size_t>(device->info().memory_bytes));
+    device->limit_memory(1000);
+    CHECK(device->memory_limit() == 1000);
+    const DevicePointer first = device->allocate(600);
+    CHECK_THROWS_WITH(device->allocate(401),
+                      "401 bytes of device memory, beside 600 in use, would pass the limit of 1000");
+    CHECK_THROWS_AS(device->allocate(std::numeric_limits<std::size_t>::max()), OutOfDeviceMemory);
+    const DevicePointer second = device->allocate(400);
+    CHECK_THROWS_AS(device->allocate(1), OutOfDeviceMemory);
+    device->release(first);
+    CHECK(device->allocated_bytes() == 400);
+    device->release(device->allocate(600));
+    device->release(second);
+    CHECK(device->allocated_bytes() == 0);
 }
 
 TEST_CASE("allocations and shared memory are aligned") {

@@ -1,0 +1,83 @@
+// Several neighbouring elements of a tensor in one access, as fp32 numbers.
+#pragma once
+
+#include "elements.cuh"
+#include "warp_mma.cuh"
+
+namespace tconv {
+
+template <int N, int Bytes>
+struct VectorOf {
+    using type = Floats<N>;
+};
+template <int N>
+struct VectorOf<N, 2> {
+    using type = Halves<N>;
+};
+/// N elements as they are in memory.
+template <int N>
+using Vector = typename VectorOf<N, problem::element_bytes>::type;
+
+/// Through the read-only cache; the address must be a multiple of the vector's size.
+template <int N>
+__device__ __forceinline__ Vector<N> load_vector(const Element* address) {
+    if constexpr (problem::element_bytes == 4) {
+        return load_readonly<N>(reinterpret_cast<const float*>(address));
+    } else {
+        return load_halves<N>(reinterpret_cast<const u16*>(address));
+    }
+}
+
+template <int N>
+__device__ __forceinline__ float element_of(const Floats<N>& vector, int i) {
+    return vector.v[i];
+}
+template <int N, class T = Element>
+__device__ __forceinline__ float element_of(const Halves<N>& vector, int i) {
+    if constexpr (N == 1) {
+        return to_float(T{vector.value});
+    } else {
+        return to_float(T{static_cast<u16>(vector.words[i / 2] >> (16 * (i % 2)))});
+    }
+}
+
+__device__ __forceinline__ u32 pack_pair(f16, float low, float high) {
+    return pack_f16(low, high);
+}
+__device__ __forceinline__ u32 pack_pair(bf16, float low, float high) {
+    return pack_bf16(low, high);
+}
+
+/// Rounds N values to the tensor's elements and writes them in one access.
+template <int N, class T = Element>
+__device__ __forceinline__ void store_vector(T* address, const float* values) {
+    if constexpr (N == 1) {
+        *address = from_float<T>(values[0]);
+    } else if constexpr (sizeof(T) == 4) {
+        Floats<N> vector;
+#pragma unroll
+        for (int i = 0; i < N; ++i)
+            vector.v[i] = values[i];
+        store<N>(reinterpret_cast<float*>(address), vector);
+    } else {
+        Floats<N / 2> vector;
+#pragma unroll
+        for (int i = 0; i < N / 2; ++i)
+            vector.v[i] = __uint_as_float(pack_pair(T{}, values[2 * i], values[2 * i + 1]));
+        store<N / 2>(reinterpret_cast<float*>(address), vector);
+    }
+}
+
+/// N elements that are copied in one access.
+template <int N>
+struct alignas(N * problem::element_bytes) Elements {
+    Element v[N];
+};
+
+/// Copies N elements, both addresses multiples of their size.
+template <int N>
+__device__ __forceinline__ void copy_vector(Element* target, const Element* source) {
+    *reinterpret_cast<Elements<N>*>(target) = *reinterpret_cast<const Elements<N>*>(source);
+}
+
+}  // namespace tconv

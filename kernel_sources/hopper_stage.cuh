@@ -1,0 +1,40 @@
+// What both layouts' stores share: columns of the product go through shared memory chunk by chunk, biased and rounded.
+#pragma once
+
+#include "hopper_shape.cuh"
+#include "row_store.cuh"
+
+namespace tconv::hopper {
+
+constexpr int element_bytes = static_cast<int>(sizeof(Element));
+/// Shared memory for the outputs of one warpgroup.
+constexpr int staging_bytes = config::staging_bytes;
+
+/// Columns that go through shared memory at a time.
+constexpr int chunk_columns = config::chunk_columns;
+static_assert(tile_n % chunk_columns == 0, "a tile has whole chunks");
+
+__device__ __forceinline__ float bias_of(const float* bias, int channel) {
+    return load_readonly(bias + channel);
+}
+template <class T>
+__device__ __forceinline__ float bias_of(const T* bias, int channel) {
+    return to_float(load_readonly(bias + channel));
+}
+
+/// The biases of columns `number` and number + 1.
+struct Pair {
+    float v[2];
+};
+__device__ __forceinline__ Pair bias_pair(const Element* bias, const Tile& tile, int number) {
+    Pair pair{{0, 0}};
+    if constexpr (problem::bias) {
+#pragma unroll
+        for (int i = 0; i < 2; ++i) {
+            if (number + i < columns) pair.v[i] = bias_of(bias, tile.group * out_group + column_at(number + i).channel);
+        }
+    }
+    return pair;
+}
+
+}  // namespace tconv::hopper

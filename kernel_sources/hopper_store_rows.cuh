@@ -1,0 +1,256 @@
+// Channels-first stores. A team of threads, a warp or a warpgroup, stages lines: for each channel and phase along depth
+// and height the outputs of its positions at all phases along the width, and writes them in vectors.
+//
+// Positions that are neighbours along the width are a segment. Where every row of the output and every segment begins
+// at a boundary of a vector, a line is its segments behind one another; else each segment of a line has a phase of its
+// own, and what is not a whole vector is written in smaller pieces.
+#pragma once
+
+#include "hopper_stage.cuh"
+
+namespace tconv::hopper {
+
+struct StoreFirst {
+    static constexpr int team_rows = config::store_rows;
+    static constexpr int team = 2 * team_rows;  // threads
+    static constexpr int vector = config::store_bytes / static_cast<int>(sizeof(Element));
+    static constexpr bool shifted = config::store_shifted != 0;
+    static constexpr int segments = config::store_segments;
+    static constexpr int segment_pitch = config::segment_pitch;
+    static constexpr int pitch = config::line_pitch;  // elements
+    static constexpr int slots_w = AxisW::slots;
+    static constexpr int lines = chunk_columns / slots_w;  // of a chunk
+    static constexpr int line_slots = slots_dh < lines ? slots_dh : lines;
+    static constexpr int channels = lines / line_slots;
+    static constexpr i64 output_volume = problem::output_d * problem::output_h * problem::output_w;
+    /// False where all lines of a segment have its phase.
+    static constexpr bool line_phases = shifted && problem::output_w % vector != 0;
+    static_assert(channels_last || (chunk_columns % slots_w == 0 && lines % line_slots == 0 &&
+                                    slots_dh % line_slots == 0 && slots_dh * slots_w * out_group == columns),
+                  "a chunk holds phases of one channel, or all phases of some");
+    static_assert(channels_last ||
+                      k_product_rows / team_rows * lines * pitch * static_cast<int>(sizeof(Element)) <= staging_bytes,
+                  "the staging holds a chunk of columns");
+
+    /// The sums that wait leave few registers.
+    template <int Size>
+    static constexpr int copies_in_flight = Size* static_cast<int>(sizeof(Element)) >= 16 ? 2 : 4;
+
+    /// Columns that are staged at a time.
+    struct Chunk {
+        Element* staged;
+        Element* output;
+        int first_row;  // of the team
+        int batch;
+        int channel;  // the first, within the group
+        int slot;     // the first phase along depth and height
+        int thread;   // of the team
+    };
+
+    /// Elements from the output of phase 0 along depth and height to that of phase `slot`.
+    __device__ static __forceinline__ int slot_offset(int slot) {
+        return (slot / AxisH::slots * AxisH::output + slot % AxisH::slots) * AxisW::output;
+    }
+
+    /// Where the team's positions of one segment go: their first row, how many there are, the first output.
+    struct Segment {
+        int row, count;
+        Position at;
+    };
+    __device__ static __forceinline__ Segment segment_of(const Tile& tile, int first_row, int number, int batch) {
+        int row = first_row;
+        int end = first_row + team_rows;
+        if constexpr (reuse) {
+            row += number * part_w;
+            end = row + part_w;
+        } else {
+            const int begin = (first_row / AxisW::box + number) * AxisW::box;
+            row = row < begin ? begin : row;
+            end = end < begin + AxisW::box ? end : begin + AxisW::box;
+        }
+        return {row, end - row, position_of(tile, row, batch)};
+    }
+    __device__ static __forceinline__ int segment_number(int first_row, int row) {
+        if constexpr (reuse) return row / part_w;
+        return (first_row + row) / AxisW::box - first_row / AxisW::box;
+    }
+
+    /// Offset of a position's first channel of the group at phase 0; it may lie outside.
+    __device__ static __forceinline__ i64 offset_of(const Position& at, int group) {
+        const i64 line = static_cast<i64>(at.batch) * problem::out_channels + group * out_group;
+        return ((line * AxisD::output + at.out_d) * AxisH::output + at.out_h) * AxisW::output + at.out_w;
+    }
+
+    /// Where a row of the product is staged in a line: `element`, and what the phase of its segment adds.
+    struct StagedRow {
+        int element;
+        u32 phase;
+    };
+    __device__ static __forceinline__ StagedRow staged_row(const Tile& tile, int first_row, int row, int batch,
+                                                           const Element* output) {
+        if constexpr (!shifted) return {row * slots_w, 0};
+        const int number = segment_number(first_row, row);
+        const Segment segment = segment_of(tile, first_row, number, batch);
+        return {number * segment_pitch + (first_row + row - segment.row) * slots_w,
+                vector_phase<vector>(output, offset_of(segment.at, tile.group))};
+    }
+
+    /// What channel `channel` and phase `slot` along depth and height add to a segment's phase.
+    __device__ static __forceinline__ u32 line_phase(int channel, int slot) {
+        if constexpr (!line_phases) return 0;
+        return static_cast<u32>(channel) * static_cast<u32>(output_volume) + static_cast<u32>(slot_offset(slot));
+    }
+
+    __device__ static void run(const float (&sums)[tile_n / 2], const Tile& tile, int product_row,
+                               unsigned char* staging, const Element* bias, Element* output, int batch) {
+        const int team_number = threadIdx.x % k_warpgroup / team;
+        const int lane = threadIdx.x % 32;
+        Chunk chunk{reinterpret_cast<Element*>(staging) + team_number * (lines * pitch),
+                    output,
+                    product_row + team_number * team_rows,
+                    batch,
+                    0,
+                    0,
+                    static_cast<int>(threadIdx.x % team)};
+        StagedRow staged_rows[2];
+#pragma unroll
+        for (int half = 0; half < 2; ++half)
+            staged_rows[half] =
+                staged_row(tile, chunk.first_row, chunk.thread / 32 * 16 + lane / 4 + 8 * half, batch, output);
+#pragma unroll
+        for (int part = 0; part < tile_n / chunk_columns; ++part) {
+            const int first = tile.column + part * chunk_columns;
+            if (first >= columns) break;
+            chunk.channel = first / slots;
+            chunk.slot = line_slots == slots_dh ? 0 : first / slots_w % slots_dh;
+            sync_team();
+#pragma unroll
+            for (int j = 0; j < chunk_columns / 8; ++j) {
+                const int column = 8 * j + 2 * (lane % 4);
+                const Pair offset = bias_pair(bias, tile, first + column);
+#pragma unroll
+                for (int half = 0; half < 2; ++half) {
+                    const int from = 4 * (part * (chunk_columns / 8) + j) + 2 * half;
+                    put(chunk, staged_rows[half], column, from_float<Element>(sums[from] + offset.v[0]),
+                        from_float<Element>(sums[from + 1] + offset.v[1]));
+                }
+            }
+            sync_team();
+            write(tile, chunk);
+        }
+    }
+
+    /// Stages columns `column` and column + 1 of a row.
+    __device__ static __forceinline__ void put(const Chunk& chunk, const StagedRow& row, int column, Element first,
+                                               Element second) {
+        const auto at = [&](int number) {
+            const int line = number / slots_w;
+            u32 phase = 0;
+            if constexpr (shifted)
+                phase = (row.phase + line_phase(chunk.channel + line / line_slots, chunk.slot + line % line_slots)) &
+                        (vector - 1);
+            return chunk.staged + line * pitch + row.element + number % slots_w + phase;
+        };
+        if constexpr (!shifted && slots_w > 1) {
+            put_pair(at(column), first, second);
+        } else {
+            *at(column) = first;
+            *at(column + 1) = second;
+        }
+    }
+
+    __device__ static __forceinline__ void write(const Tile& tile, const Chunk& chunk) {
+        if constexpr (!shifted) {
+            write_whole(tile, chunk);
+        } else {
+            write_pieces<vector>(tile, chunk);
+            if constexpr (vector > 4) write_pieces<4>(tile, chunk);
+            if constexpr (vector > 2) write_pieces<2>(tile, chunk);
+            if constexpr (vector > 1) write_pieces<1>(tile, chunk);
+        }
+    }
+
+    /// True where phase `slot` of a position lies inside along depth and height.
+    __device__ static __forceinline__ bool inside(const Position& at, int slot) {
+        const int d = at.out_d + slot / AxisH::slots;
+        const int h = at.out_h + slot % AxisH::slots;
+        return at.batch >= 0 && d >= 0 && d < AxisD::output && h >= 0 && h < AxisH::output;
+    }
+
+    /// Channels that lie side by side in the team, where a channel has `places` accesses.
+    __device__ static constexpr int side_by_side(int places) {
+        const int most = team / places;
+        return most < 1 ? 1 : most > channels ? channels : most;
+    }
+    __device__ static __forceinline__ int channels_of(const Chunk& chunk) {
+        const int left = out_group - chunk.channel;
+        return left < channels ? left : channels;
+    }
+
+    /// A thread takes the same vector of many channels. Where rows are short, phases along depth and height, whose rows
+    /// follow each other in the tensor, go to neighbouring threads.
+    __device__ static __forceinline__ void write_whole(const Tile& tile, const Chunk& chunk) {
+        constexpr int line_vectors = team_rows * slots_w / vector;
+        constexpr int places = line_slots * line_vectors;
+        constexpr int together = side_by_side(places);
+        constexpr bool slots_first = config::store_rows == k_product_rows;
+#pragma unroll 1
+        for (int i = chunk.thread; i < together * places; i += team) {
+            const int place = i % places;
+            const int slot = slots_first ? place % line_slots : place / line_vectors;
+            const int element = (slots_first ? place / line_slots : place % line_vectors) * vector;
+            const Position at = position_of(tile, chunk.first_row + element / slots_w, chunk.batch);
+            const int out_w = at.out_w + element % slots_w;
+            if (!inside(at, chunk.slot + slot) || out_w < 0 || out_w >= AxisW::output) continue;
+            const Element* staged = chunk.staged + slot * pitch + element;
+            Element* target = chunk.output + offset_of(at, tile.group) + element % slots_w +
+                              slot_offset(chunk.slot + slot) + chunk.channel * output_volume;
+            const int count = channels_of(chunk);
+#pragma unroll copies_in_flight < vector>
+            for (int c = i / places; c < count; c += together)
+                copy_elements<vector>(target + c * output_volume, staged + c * (line_slots * pitch));
+        }
+    }
+
+    /// The pieces of SIZE elements of every segment.
+    template <int Size>
+    __device__ static __forceinline__ void write_pieces(const Tile& tile, const Chunk& chunk) {
+        constexpr int pieces = Size == vector ? config::store_run * slots_w / vector : 2;
+        constexpr int places = line_slots * segments * pieces;
+        constexpr int together = side_by_side(places);
+#pragma unroll 1
+        for (int i = chunk.thread; i < together * places; i += team) {
+            const int piece = i % pieces;
+            const int slot = i / pieces % line_slots;
+            const int number = i % places / (pieces * line_slots);
+            const Segment segment = segment_of(tile, chunk.first_row, number, chunk.batch);
+            if (segment.count <= 0 || !inside(segment.at, chunk.slot + slot)) continue;
+            const int out_w = segment.at.out_w;
+            const int begin = out_w < 0 ? -out_w : 0;
+            const int end = min(segment.count * slots_w, AxisW::output - out_w);
+            const Element* staged = chunk.staged + slot * pitch + number * segment_pitch;
+            Element* target = chunk.output + offset_of(segment.at, tile.group) + slot_offset(chunk.slot + slot) +
+                              chunk.channel * output_volume;
+            const u32 first_phase = vector_phase<vector>(target, 0);
+            const int count = channels_of(chunk);
+#pragma unroll copies_in_flight < Size>
+            for (int c = i / places; c < count; c += together) {
+                const int phase = static_cast<int>((first_phase + line_phase(c, 0)) & (vector - 1));
+                const int first = piece_of<vector, Size>(begin, end, phase, piece);
+                if (first >= 0)
+                    copy_elements<Size>(target + c * output_volume + first,
+                                        staged + c * (line_slots * pitch) + phase + first);
+            }
+        }
+    }
+
+    __device__ static __forceinline__ void sync_team() {
+        if constexpr (team == 32) {
+            __syncwarp();
+        } else {
+            warpgroup_sync(threadIdx.x / k_warpgroup);
+        }
+    }
+};
+
+}  // namespace tconv::hopper

@@ -1,0 +1,102 @@
+// Shared memory through which a warp stores: where its positions go in the tensor, and where they are staged.
+#pragma once
+
+#include "product_shape.cuh"
+#include "row_store.cuh"
+
+namespace tconv::product {
+
+// Positions of a warp are taken in segments that are contiguous along the width. Channels first, or with packed
+// columns: a segment's outputs of all phases along the width lie behind one another in a row of the tensor; `unit` of
+// them belong to a position. Several such rows are staged at once. Channels last: a segment is a position, and the
+// channels of the warp of one phase are staged.
+constexpr bool stores_rows = !channels_last || packed;
+constexpr int segment = config::segment;
+constexpr int segments = warp_rows / segment;
+constexpr int unit = AxisW::block_phases * (channels_last ? out_group : 1);
+constexpr int unit_step = AxisW::joined ? 1 : static_cast<int>(problem::stride_w);  // between outputs of a row
+constexpr int store_vector = config::store_vector;
+constexpr int segment_pitch = config::segment_pitch;  // elements
+constexpr int staging_pitch =
+    config::staging_pitch;  // elements from one staged row (channels last: position) to the next
+constexpr int rounds = AxisD::block_phases * AxisH::block_phases;
+constexpr int staged_rows = packed ? rounds * (channels_last ? 1 : out_group) : 8;
+
+/// Where a segment's first position goes at phase 0 of joined axes.
+struct Segment {
+    i64 offset;  // in the tensor, of the group's first channel
+    Index out_w;
+    u32 inside;  // bit r: phase r along the depth lies inside the output; bit 16 + r: along the height
+    u32 phase;   // where rows are shifted: elements before it in its vector
+};
+
+/// A staged row: outputs of one channel (with packed channels-last columns of all) at phases along depth and height.
+struct Line {
+    int channel, d, h;
+};
+
+__device__ __forceinline__ Segment segment_of(const Place& place, const Element* output, int batch, int number) {
+    const Position p = position_of(number);
+    const Index out_d = (place.q_d + p.d) * AxisD::stride + place.phase_d - AxisD::padding;
+    const Index out_h = (place.q_h + p.h) * AxisH::stride + place.phase_h - AxisH::padding;
+    const Index out_w = (place.q_w + p.w) * AxisW::stride + place.phase_w - AxisW::padding;
+    u32 inside = 0;
+    if (in_tile(p) && place.batch + p.n < batch) {
+        for (int r = 0; r < AxisD::block_phases; ++r)
+            inside |= (out_d + r >= 0 && out_d + r < AxisD::output ? 1u : 0u) << r;
+        for (int r = 0; r < AxisH::block_phases; ++r)
+            inside |= (out_h + r >= 0 && out_h + r < AxisH::output ? 1u : 0u) << (16 + r);
+    }
+    const i64 position = (static_cast<i64>(out_d) * AxisH::output + out_h) * AxisW::output + out_w;
+    const i64 first_channel = static_cast<i64>(place.batch + p.n) * problem::out_channels;
+    const int group_channel = place.group * out_group;
+    const i64 offset = channels_last ? first_channel * output_volume + position * problem::out_channels + group_channel
+                                     : (first_channel + group_channel) * output_volume + position;
+    return {offset, out_w, inside, vector_phase<store_vector>(output, offset)};
+}
+
+/// The warp's part of shared memory.
+struct Staging {
+    Segment* table;
+    Element* elements;
+};
+
+__device__ __forceinline__ Staging make_staging(const Place& place, const Element* output, int batch, int warp,
+                                                int warp_m) {
+    auto* bytes = dynamic_shared<unsigned char>() + config::staging_begin + warp * config::staging_bytes;
+    Staging staging{reinterpret_cast<Segment*>(bytes), reinterpret_cast<Element*>(bytes + config::table_bytes)};
+    for (int i = threadIdx.x % 32; i < segments; i += 32)
+        staging.table[i] = segment_of(place, output, batch, warp_m * warp_rows + i * segment);
+    return staging;
+}
+
+/// Rows are staged as they lie in their vectors. Where every row and tile begins at a boundary, so does every segment
+/// but for what the padding takes off; else each segment of each row has a phase of its own.
+constexpr bool shifted = config::store_shifted != 0;
+/// The phase of all segments where they are not shifted.
+__device__ constexpr int make_shift() {
+    const i64 first = (AxisW::first_position(0) * AxisW::stride - AxisW::padding) * (channels_last ? out_group : 1);
+    return static_cast<int>((first % store_vector + store_vector) % store_vector);
+}
+constexpr int shift = make_shift();
+
+/// Elements from a segment's first output at phase 0 of the group's first channel to that of a line.
+__device__ __forceinline__ Index line_offset(const Line& line) {
+    const Index step = (line.d * AxisH::output + line.h) * AxisW::output;
+    return channels_last ? step * static_cast<Index>(problem::out_channels)
+                         : step + line.channel * static_cast<Index>(output_volume);
+}
+/// The phase of a line's segment.
+__device__ __forceinline__ int phase_of(u32 segment_phase, const Line& line) {
+    if constexpr (!shifted) return shift;
+    constexpr bool same_in_all_lines = problem::output_w * (channels_last ? out_group : 1) % store_vector == 0;
+    const u32 step = same_in_all_lines ? 0 : static_cast<u32>(line_offset(line));
+    return static_cast<int>((segment_phase + step) & (store_vector - 1));
+}
+
+/// Element of a staged row that belongs to row `row` of the warp, but for the phase.
+__device__ __forceinline__ int staged_element(int staged_row, int row) {
+    return staged_row * staging_pitch + row / segment * segment_pitch + row % segment * unit;
+}
+
+}  // namespace tconv::product
