@@ -42,7 +42,7 @@ __device__ __forceinline__ void write_vector(float* target, const float* values)
 #pragma unroll
     for (int i = 0; i < N; ++i)
         vector.v[i] = values[i];
-    store<N>(target, vector);
+    store_global<N>(target, vector);
 }
 template <int N, class T>
 __device__ __forceinline__ void write_vector(T* target, const T* values) {
@@ -53,7 +53,7 @@ __device__ __forceinline__ void write_vector(T* target, const T* values) {
 #pragma unroll
         for (int i = 0; i < N; i += 2)
             words.v[i / 2] = __uint_as_float(values[i].bits | static_cast<u32>(values[i + 1].bits) << 16);
-        store<N / 2>(reinterpret_cast<float*>(target), words);
+        store_global<N / 2>(reinterpret_cast<float*>(target), words);
     }
 }
 
