@@ -61,7 +61,7 @@ __device__ __forceinline__ void enter_tile(Feed& feed, i64 tile, const Call& cal
         const Place place = place_of_tile(feed.tile);
         if (place.run_d.count > 0 && place.run_h.count > 0 && place.run_w.count > 0) {
             feed.chunks = chunks;
-            feed.corner_w = static_cast<int>(place.q_w) - AxisW::halo;
+            feed.corner_w = static_cast<int>(place.q_w) - AxisW::halo - lead_of(place);
             feed.corner_h = static_cast<int>(place.q_h) - AxisH::halo;
             feed.corner_d = static_cast<int>(place.q_d) - AxisD::halo;
             feed.batch = place.batch;
@@ -136,7 +136,7 @@ __device__ __forceinline__ void run_block(const Call& call, const TensorMap& map
     enter_tile(at, blockIdx.x, call.batch);
     while (at.tile < tiles_of(call.batch)) {
         Sums sums = {};
-        const Rows rows = rows_of_lane(warp_m, 0);
+        const Rows rows = rows_of_lane(warp_m, at.lead);
 #pragma unroll 1
         for (int chunk = 0; chunk < at.chunks; ++chunk) {
             if (warp == 0) feeder.refill(ring, map, call);

@@ -254,11 +254,13 @@ __device__ __forceinline__ Place place_of_tile(i64 number) {
 /// Accumulators of a lane: [fragment of positions][phase][fragment of channels][register].
 using Sums = float[m_fragments][sum_phases][n_fragments][4];
 
-/// Columns to the left of the tile's halo, so that a row of the shared tile begins at a multiple of `vector`.
+/// Columns to the left of the tile's halo, so that a row of the shared tile begins at a whole load of the tensor: a
+/// vector, or with boxes 16 bytes.
 __device__ __forceinline__ int lead_of(const Place& place) {
-    if constexpr (channels_last || vector == 1) return 0;
-    const int rest = static_cast<int>((place.q_w - AxisW::halo) % vector);
-    return rest < 0 ? rest + vector : rest;
+    constexpr int whole = boxes ? static_cast<int>(16 / sizeof(Element)) : vector;
+    if constexpr (channels_last || whole == 1) return 0;
+    const int rest = static_cast<int>((place.q_w - AxisW::halo) % whole);
+    return rest < 0 ? rest + whole : rest;
 }
 
 /// Where position `number` of the rows of fragments lies. There may be more rows than positions: those have no `n` of

@@ -74,8 +74,8 @@ __device__ __forceinline__ void barrier_wait(Barrier& barrier, u32 parity, int l
 
 /// Starts the copy of `map`'s box whose first element is `corner`, {x, y, ...} innermost first: as many coordinates as
 /// the map has dimensions, 1 to 5. They may be negative or beyond the end: what lies outside the array arrives as
-/// zeros. `shared` is a multiple of 128, better of 1024 (see swizzled). `barrier` counts the bytes of the whole box.
-/// One thread.
+/// zeros. The first is a multiple of 16 bytes. `shared` is a multiple of 128, better of 1024 (see swizzled). `barrier`
+/// counts the bytes of the whole box. One thread.
 template <int N>
 __device__ __forceinline__ void tma_load_box(void* shared, const TensorMap& map, Barrier& barrier,
                                              const int (&corner)[N], int line = __builtin_LINE()) {

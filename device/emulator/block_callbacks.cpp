@@ -101,6 +101,13 @@ struct BlockRunner::Callbacks {
                 throw Error(ErrorKind::device, fmt::format("a box of {} dimensions is asked of a tensor map of {}",
                                                            dimensions, map->dimensions));
             }
+            // triton-lang/triton 7385: an illegal instruction on the hardware.
+            if (std::int64_t{corner[0]} * map->element_bytes % 16 != 0) {
+                throw Error(ErrorKind::device,
+                            fmt::format("a box's first coordinate ({}) times the {} bytes of an element must be a "
+                                        "multiple of 16",
+                                        corner[0], map->element_bytes));
+            }
             BarrierCopy copy{barrier, static_cast<unsigned char*>(shared), box_bytes(*map), nullptr, *map, {}};
             std::copy_n(corner, dimensions, copy.corner.begin());
             runner.start_copy(copy);

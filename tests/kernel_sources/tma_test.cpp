@@ -222,6 +222,10 @@ TEST_CASE("a box of other dimensions than the map's, or at an odd address, is re
     c.shift = 64;
     const auto array = test::array_bytes(draw, c.map);
     CHECK_THROWS_WITH(test::loaded_box(device, *module, c, array), contains("misaligned destination of a box"));
+    test::BoxCase between = test::draw_box(draw, 2);
+    between.corner[0] += 1;
+    CHECK_THROWS_WITH(test::loaded_box(device, *module, between, test::array_bytes(draw, between.map)),
+                      contains("must be a multiple of 16"));
     EncodedTensorMap map = device.encode(c.map, 1, 256);
     std::array<std::int64_t, 7> numbers{0, 0, 0, 0, 0, 0, 16};
     DevicePointer out = 0;

@@ -130,7 +130,8 @@ __device__ void load_box(const TensorMap& map, u32* out, const Case& c) {
             stride = (least + 15) / 16 * 16 + 16 * draw.between(0, 2);
             map.strides.push_back(stride);
         }
-        c.corner.at(d) = static_cast<int>(draw.between(-map.box[d], map.extents[d]));
+        const std::int64_t step = d == 0 ? 16 / size : 1;  // a row is read from a multiple of 16 bytes on
+        c.corner.at(d) = static_cast<int>(draw.between(-map.box[d] / step, map.extents[d] / step) * step);
     }
     c.shift = static_cast<int>(128 * draw.between(0, 8));
     return c;
