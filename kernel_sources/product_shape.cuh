@@ -276,18 +276,28 @@ struct Position {
 __device__ __forceinline__ bool in_tile(const Position& position) {
     return position.n < tile_n;
 }
-__device__ __forceinline__ Position position_of(int number) {
+__device__ __forceinline__ Position position_of(int warp, int fragment, int row) {
     if constexpr (config::reuse_rows != 0) {
         // The fragments of a warp lie above each other: 16 of the tile's columns, which are numbered along w, d, n.
         constexpr int warps = (tile_n * tile_d * tile_w + 15) / 16;  // side by side
-        const int warp = number / warp_rows;
-        const int column = warp % warps * 16 + number % 16;
-        return {column / (tile_w * tile_d), column / tile_w % tile_d,
-                warp / warps * m_fragments + number / 16 % m_fragments, column % tile_w};
+        const int column = warp % warps * 16 + row;
+        return {column / (tile_w * tile_d), column / tile_w % tile_d, warp / warps * m_fragments + fragment,
+                column % tile_w};
     }
+    const int number = warp * warp_rows + fragment * 16 + row;
     const int w = number % tile_w;
     return {number / (tile_w * tile_h * tile_d), number / (tile_w * tile_h) % tile_d, number / tile_w % tile_h,
             w - w / warp_rows * overlap};
+}
+__device__ __forceinline__ Position position_of(int number) {
+    return position_of(number / warp_rows, number / 16 % m_fragments, number % 16);
+}
+
+/// The two rows of a fragment whose sums a lane has lie 8 apart, or side by side: then it reads and writes them
+/// together.
+constexpr bool row_pairs = config::row_pairs != 0;
+__device__ __forceinline__ int lane_row(int half) {
+    return threadIdx.x % 32 / 4 * (row_pairs ? 2 : 1) + half * (row_pairs ? 1 : 8);
 }
 
 }  // namespace tconv::product

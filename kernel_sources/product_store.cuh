@@ -11,9 +11,9 @@ __device__ __forceinline__ float bias_at(const Element* bias, const Place& place
     return channel < out_group ? to_float(load_readonly(bias + place.group * out_group + channel)) : 0.0f;
 }
 
-/// Rows of fragments of this lane: rows lane / 4 and lane / 4 + 8, columns lane % 4 * 2 and the next.
+/// Rows of fragments of this lane, columns lane % 4 * 2 and the next.
 __device__ __forceinline__ int row_of(int m, int i) {
-    return m * 16 + threadIdx.x % 32 / 4 + i / 2 * 8;
+    return m * 16 + lane_row(i / 2);
 }
 __device__ __forceinline__ int column_of(int i) {
     return threadIdx.x % 4 * 2 + i % 2;

@@ -40,6 +40,7 @@ void check_values(std::size_t first) {
         parse_key("2d n1 ci144 co130 g1 i8x8 k2x2 s2x2 p0x0 op0x0 d1x1 nobias f16 nhwc"),
         parse_key("1d n1 ci70 co20 g1 i260 k3 s1 p1 op0 d1 nobias f32 nhwc"),
         parse_key("3d n1 ci8 co8 g1 i8x8x8 k3x3x3 s2x2x2 p1x1x1 op1x1x1 d1x1x1 nobias f32 nchw"),
+        parse_key("2d n2 ci10 co6 g1 i6x20 k2x2 s2x2 p0x0 op0x0 d1x1 bias f32 nchw"),
     };
     test::Draw draw(59);
     for (std::size_t i = first; i < mma().parameters().size(); i += 3) {
