@@ -16,7 +16,6 @@ struct StoreFirst {
     static constexpr int vector = config::store_bytes / static_cast<int>(sizeof(Element));
     static constexpr bool shifted = config::store_shifted != 0;
     static constexpr int segments = config::store_segments;
-    static constexpr int segment_pitch = config::segment_pitch;
     static constexpr int pitch = config::line_pitch;  // elements
     static constexpr int slots_w = AxisW::slots;
     static constexpr int lines = chunk_columns / slots_w;  // of a chunk
@@ -32,9 +31,8 @@ struct StoreFirst {
                       k_product_rows / team_rows * lines * pitch * static_cast<int>(sizeof(Element)) <= staging_bytes,
                   "the staging holds a chunk of columns");
 
-    /// The sums that wait leave few registers.
-    template <int Size>
-    static constexpr int copies_in_flight = Size* static_cast<int>(sizeof(Element)) >= 16 ? 2 : 4;
+    /// Unrolled copies: the sums that wait leave few registers.
+    static constexpr int copies_in_flight = config::store_bytes >= 16 ? 2 : 4;
 
     /// Columns that are staged at a time.
     struct Chunk {
@@ -75,6 +73,11 @@ struct StoreFirst {
         return (first_row + row) / AxisW::box - first_row / AxisW::box;
     }
 
+    /// Where a segment is staged in a line, but for its phase, which has room.
+    __device__ static __forceinline__ int segment_base(const Segment& segment, int first_row, int number) {
+        return ((segment.row - first_row) * slots_w & -vector) + number * 2 * vector;
+    }
+
     /// Offset of a position's first channel of the group at phase 0; it may lie outside.
     __device__ static __forceinline__ i64 offset_of(const Position& at, int group) {
         const i64 line = static_cast<i64>(at.batch) * problem::out_channels + group * out_group;
@@ -91,8 +94,8 @@ struct StoreFirst {
         if constexpr (!shifted) return {row * slots_w, 0};
         const int number = segment_number(first_row, row);
         const Segment segment = segment_of(tile, first_row, number, batch);
-        return {number * segment_pitch + (first_row + row - segment.row) * slots_w,
-                vector_phase<vector>(output, offset_of(segment.at, tile.group))};
+        return {segment_base(segment, first_row, number) + (first_row + row - segment.row) * slots_w,
+                element_number(output, offset_of(segment.at, tile.group))};
     }
 
     /// What channel `channel` and phase `slot` along depth and height add to a segment's phase.
@@ -162,12 +165,18 @@ struct StoreFirst {
     __device__ static __forceinline__ void write(const Tile& tile, const Chunk& chunk) {
         if constexpr (!shifted) {
             write_whole(tile, chunk);
-        } else {
-            write_pieces<vector>(tile, chunk);
-            if constexpr (vector > 4) write_pieces<4>(tile, chunk);
-            if constexpr (vector > 2) write_pieces<2>(tile, chunk);
-            if constexpr (vector > 1) write_pieces<1>(tile, chunk);
+            return;
         }
+        for_each_piece<config::store_run * slots_w / vector>(
+            tile, chunk, [](int begin, int end, int number, int phase, Element* target, const Element* staged) {
+                const int first = vector_of<vector>(begin, end, phase, number);
+                if (first >= 0) copy_elements<vector>(target + first, staged + first);
+            });
+        for_each_piece<edge_pieces<vector>>(
+            tile, chunk, [](int begin, int end, int number, int phase, Element* target, const Element* staged) {
+                const Piece piece = edge_piece<vector>(begin, end, phase, number);
+                copy_piece<vector>(target + piece.first, staged + piece.first, piece.size);
+            });
     }
 
     /// True where phase `slot` of a position lies inside along depth and height.
@@ -206,40 +215,37 @@ struct StoreFirst {
             Element* target = chunk.output + offset_of(at, tile.group) + element % slots_w +
                               slot_offset(chunk.slot + slot) + chunk.channel * output_volume;
             const int count = channels_of(chunk);
-#pragma unroll copies_in_flight < vector>
+#pragma unroll copies_in_flight
             for (int c = i / places; c < count; c += together)
                 copy_elements<vector>(target + c * output_volume, staged + c * (line_slots * pitch));
         }
     }
 
-    /// The pieces of SIZE elements of every segment.
-    template <int Size>
-    __device__ static __forceinline__ void write_pieces(const Tile& tile, const Chunk& chunk) {
-        constexpr int pieces = Size == vector ? config::store_run * slots_w / vector : 2;
-        constexpr int places = line_slots * segments * pieces;
+    /// Calls write(begin, end, piece, phase, target, staged) for each piece of each segment of each line, of which
+    /// [begin, end) is written; target and staged are of its first element.
+    template <int Pieces, class Write>
+    __device__ static __forceinline__ void for_each_piece(const Tile& tile, const Chunk& chunk, const Write& write) {
+        constexpr int places = line_slots * segments * (Pieces > 0 ? Pieces : 1);
         constexpr int together = side_by_side(places);
 #pragma unroll 1
         for (int i = chunk.thread; i < together * places; i += team) {
-            const int piece = i % pieces;
-            const int slot = i / pieces % line_slots;
-            const int number = i % places / (pieces * line_slots);
+            const int piece = i % Pieces;
+            const int slot = i / Pieces % line_slots;
+            const int number = i % places / (Pieces * line_slots);
             const Segment segment = segment_of(tile, chunk.first_row, number, chunk.batch);
             if (segment.count <= 0 || !inside(segment.at, chunk.slot + slot)) continue;
             const int out_w = segment.at.out_w;
             const int begin = out_w < 0 ? -out_w : 0;
             const int end = min(segment.count * slots_w, AxisW::output - out_w);
-            const Element* staged = chunk.staged + slot * pitch + number * segment_pitch;
+            const Element* staged = chunk.staged + slot * pitch + segment_base(segment, chunk.first_row, number);
             Element* target = chunk.output + offset_of(segment.at, tile.group) + slot_offset(chunk.slot + slot) +
                               chunk.channel * output_volume;
-            const u32 first_phase = vector_phase<vector>(target, 0);
+            const u32 first_phase = element_number(target, 0);
             const int count = channels_of(chunk);
-#pragma unroll copies_in_flight < Size>
+#pragma unroll copies_in_flight
             for (int c = i / places; c < count; c += together) {
                 const int phase = static_cast<int>((first_phase + line_phase(c, 0)) & (vector - 1));
-                const int first = piece_of<vector, Size>(begin, end, phase, piece);
-                if (first >= 0)
-                    copy_elements<Size>(target + c * output_volume + first,
-                                        staged + c * (line_slots * pitch) + phase + first);
+                write(begin, end, piece, phase, target + c * output_volume, staged + c * (line_slots * pitch) + phase);
             }
         }
     }

@@ -128,6 +128,11 @@ constexpr int tile_d = config::tile_d;
 constexpr int tile_h = config::tile_h;
 constexpr int tile_w = config::tile_w;
 constexpr int tile_positions = tile_n * tile_d * tile_h * tile_w;
+/// Positions along the width that neighbouring warps both compute, where each writes a window of its rows
+/// (store_window).
+constexpr int overlap = config::overlap;
+/// Positions from one tile along the width to the next.
+constexpr int tile_step = config::tile_step;
 
 constexpr int warps_m = config::warps_m;
 constexpr int warps_n = config::warps_n;
@@ -240,7 +245,7 @@ __device__ __forceinline__ Place place_of_tile(i64 number) {
     const auto first = [&](i64 positions, int tile) {
         return static_cast<Index>(split_off(number, (positions + tile - 1) / tile)) * tile;
     };
-    place.q_w = first(AxisW::positions, tile_w) + AxisW::first_position(place.phase_w);
+    place.q_w = first(AxisW::positions, tile_step) + AxisW::first_position(place.phase_w);
     place.q_h = first(AxisH::positions, tile_h) + AxisH::first_position(place.phase_h);
     place.q_d = first(AxisD::positions, tile_d) + AxisD::first_position(place.phase_d);
     place.group = split_off(number, problem::groups);
@@ -280,8 +285,9 @@ __device__ __forceinline__ Position position_of(int warp, int fragment, int row)
                 column % tile_w};
     }
     const int number = warp * warp_rows + fragment * 16 + row;
+    const int w = number % tile_w;
     return {number / (tile_w * tile_h * tile_d), number / (tile_w * tile_h) % tile_d, number / tile_w % tile_h,
-            number % tile_w};
+            w - w / warp_rows * overlap};
 }
 __device__ __forceinline__ Position position_of(int number) {
     return position_of(number / warp_rows, number / 16 % m_fragments, number % 16);

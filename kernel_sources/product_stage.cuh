@@ -27,7 +27,7 @@ struct Segment {
     i64 offset;  // in the tensor, of the group's first channel
     Index out_w;
     u32 inside;  // bit r: phase r along the depth lies inside the output; bit 16 + r: along the height
-    u32 phase;   // where rows are shifted: elements before it in its vector
+    u32 phase;   // where rows are shifted: elements since a boundary
 };
 
 /// A staged row: outputs of one channel (with packed channels-last columns of all) at phases along depth and height.
@@ -51,7 +51,7 @@ __device__ __forceinline__ Segment segment_of(const Place& place, const Element*
     const int group_channel = place.group * out_group;
     const i64 offset = channels_last ? first_channel * output_volume + position * problem::out_channels + group_channel
                                      : (first_channel + group_channel) * output_volume + position;
-    return {offset, out_w, inside, vector_phase<store_vector>(output, offset)};
+    return {offset, out_w, inside, element_number(output, offset)};
 }
 
 /// The warp's part of shared memory.
@@ -72,6 +72,9 @@ __device__ __forceinline__ Staging make_staging(const Place& place, const Elemen
 /// Rows are staged as they lie in their vectors. Where every row and tile begins at a boundary, so does every segment
 /// but for what the padding takes off; else each segment of each row has a phase of its own.
 constexpr bool shifted = config::store_shifted != 0;
+/// Elements of whose multiples a warp writes a window of its rows, positions of the next warp included; 0: all outputs
+/// of its own positions.
+constexpr int window = config::store_window / static_cast<int>(sizeof(Element));
 /// The phase of all segments where they are not shifted.
 __device__ constexpr int make_shift() {
     const i64 first = (AxisW::first_position(0) * AxisW::stride - AxisW::padding) * (channels_last ? out_group : 1);
@@ -85,12 +88,17 @@ __device__ __forceinline__ Index line_offset(const Line& line) {
     return channels_last ? step * static_cast<Index>(problem::out_channels)
                          : step + line.channel * static_cast<Index>(output_volume);
 }
-/// The phase of a line's segment.
+/// Elements between the last boundary of SIZE elements and a line's segment.
+template <int Size>
+__device__ __forceinline__ int phase_in(u32 segment_phase, const Line& line) {
+    constexpr bool same_in_all_lines = problem::output_w * (channels_last ? out_group : 1) % Size == 0;
+    const u32 step = same_in_all_lines ? 0 : static_cast<u32>(line_offset(line));
+    return static_cast<int>((segment_phase + step) & (Size - 1));
+}
+/// The same for vectors: where the segment is staged.
 __device__ __forceinline__ int phase_of(u32 segment_phase, const Line& line) {
     if constexpr (!shifted) return shift;
-    constexpr bool same_in_all_lines = problem::output_w * (channels_last ? out_group : 1) % store_vector == 0;
-    const u32 step = same_in_all_lines ? 0 : static_cast<u32>(line_offset(line));
-    return static_cast<int>((segment_phase + step) & (store_vector - 1));
+    return phase_in<store_vector>(segment_phase, line);
 }
 
 /// Element of a staged row that belongs to row `row` of the warp, but for the phase.

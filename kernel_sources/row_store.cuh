@@ -33,38 +33,57 @@ __device__ __forceinline__ void put_pair(T* target, T first, T second) {
     store<1>(reinterpret_cast<float*>(target), Floats<1>{{__uint_as_float(word)}});
 }
 
-/// Elements from the last boundary of VECTOR elements to element `offset` of a tensor.
-template <int Vector>
-__device__ __forceinline__ u32 vector_phase(const Element* tensor, i64 offset) {
-    return static_cast<u32>(reinterpret_cast<u64>(tensor) / sizeof(Element) + static_cast<u64>(offset)) & (Vector - 1);
+/// Where element `offset` of a tensor lies in memory, counted in elements: its lower bits say where in a vector.
+__device__ __forceinline__ u32 element_number(const Element* tensor, i64 offset) {
+    return static_cast<u32>(reinterpret_cast<u64>(tensor) / sizeof(Element) + static_cast<u64>(offset));
 }
 
-/// The first element of piece `number` of a row of which [begin, end) is written, or -1 where there is none; element 0
-/// is `phase` elements behind a boundary. Pieces of a whole vector are numbered from the first boundary on. Of each
-/// smaller size there are two: one before the vectors, one behind them.
-template <int Vector, int Size>
-__device__ __forceinline__ int piece_of(int begin, int end, int phase, int number) {
-    if constexpr (Size == Vector) {
-        const int first = (-phase & (Vector - 1)) + number * Vector;
-        return first >= begin && first + Vector <= end ? first : -1;
-    } else {
-        if (begin >= end) return -1;
-        const auto boundary = [](int element, int size) { return (element + size - 1) & -size; };
-        const int from = begin + phase;
-        const int to = end + phase;
-        // Sizes rise up to the boundary of the largest size that the row has, and fall behind the last vector.
-        int middle = boundary(from, Vector);
+// A row is written in whole vectors, numbered from the first boundary on, and at its ends in smaller pieces.
+
+/// The first element of vector `number` of a row of which [begin, end) is written, or -1 where it is not whole. Element
+/// 0 is `phase` elements behind a boundary.
+template <int Vector>
+__device__ __forceinline__ int vector_of(int begin, int end, int phase, int number) {
+    const int first = (-phase & (Vector - 1)) + number * Vector;
+    return first >= begin && first + Vector <= end ? first : -1;
+}
+
+/// A piece of `size` elements at a multiple of that, or of none.
+struct Piece {
+    int first;
+    int size;
+};
+/// Pieces of each size below a vector, before the vectors and behind them.
+template <int Vector>
+constexpr int edge_pieces = Vector == 8   ? 6
+                            : Vector == 4 ? 4
+                            : Vector == 2 ? 2
+                                          : 0;
+
+template <int Vector>
+__device__ __forceinline__ Piece edge_piece(int begin, int end, int phase, int number) {
+    if (begin >= end) return {0, 0};
+    const auto boundary = [](int element, int size) { return (element + size - 1) & -size; };
+    const int from = begin + phase;
+    const int to = end + phase;
+    // Sizes rise up to the boundary of the largest size that the row has, and fall behind the last vector.
+    int middle = boundary(from, Vector);
 #pragma unroll
-        for (int size = Vector / 2; size > 0; size /= 2)
-            if (middle > to) middle = boundary(from, size);
-        if (number == 0) {
-            const int count = middle - from;
-            return (count & Size) != 0 ? from + (count & (Size - 1)) - phase : -1;
-        }
-        const int last = (to & -Vector) > middle ? to & -Vector : middle;
-        const int count = to - last;
-        return (count & Size) != 0 ? last + (count & -2 * Size) - phase : -1;
-    }
+    for (int size = Vector / 2; size > 0; size /= 2)
+        if (middle > to) middle = boundary(from, size);
+    const int last = (to & -Vector) > middle ? to & -Vector : middle;
+    const int size = 1 << number / 2;
+    const bool before = number % 2 == 0;
+    const int count = before ? middle - from : to - last;
+    const int first = before ? from + (count & (size - 1)) : last + (count & (-2 * size));
+    return {first - phase, count & size};
+}
+
+template <int Vector>
+__device__ __forceinline__ void copy_piece(Element* target, const Element* staged, int size) {
+    if (size == 1) copy_elements<1>(target, staged);
+    if (Vector > 2 && size == 2) copy_elements<2>(target, staged);
+    if (Vector > 4 && size == 4) copy_elements<4>(target, staged);
 }
 
 }  // namespace tconv

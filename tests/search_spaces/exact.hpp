@@ -78,6 +78,27 @@ struct Machine {
     return values;
 }
 
+/// A tensor whose address is a multiple of `alignment` and of no larger power of two.
+class PlacedTensor {
+public:
+    PlacedTensor(Device& device, std::vector<std::uint8_t> bytes, std::int64_t alignment)
+        : lead_(static_cast<std::size_t>(alignment)), memory_(device, behind(lead_, std::move(bytes))) {}
+
+    [[nodiscard]] DevicePointer address() const { return memory_.address() + lead_; }
+    [[nodiscard]] std::vector<std::uint8_t> read() const {
+        const auto bytes = memory_.read();
+        return {bytes.begin() + static_cast<std::ptrdiff_t>(lead_), bytes.end()};
+    }
+
+private:
+    [[nodiscard]] static std::vector<std::uint8_t> behind(std::size_t lead, std::vector<std::uint8_t> bytes) {
+        bytes.insert(bytes.begin(), lead, std::uint8_t{0xff});
+        return bytes;
+    }
+    std::size_t lead_;
+    OnDevice<std::uint8_t> memory_;
+};
+
 /// Largest integers of a test's input and weights.
 struct Largest {
     std::int64_t input;
@@ -100,11 +121,12 @@ inline void check_exact(const SearchSpace& space, Draw& draw, const Problem& p, 
     const auto weight = draw_integers(draw, weight_elements(p), largest.weight);
     const auto bias = draw_integers(draw, bias_elements(p), largest.input);
     const auto expected = scatter(p, output_extents(p), input, weight, bias);
-    const OnDevice in(device, elements_of(p.dtype, input));
-    const OnDevice w(device, elements_of(p.dtype, weight));
-    const OnDevice b(device, elements_of(p.dtype, bias));
-    const OnDevice out(
-        device, std::vector<std::uint8_t>(expected.size() * static_cast<std::size_t>(size_in_bytes(p.dtype)), 0xff));
+    const PlacedTensor in(device, elements_of(p.dtype, input), plan.alignment);
+    const PlacedTensor w(device, elements_of(p.dtype, weight), plan.alignment);
+    const PlacedTensor b(device, elements_of(p.dtype, bias), plan.alignment);
+    const PlacedTensor out(
+        device, std::vector<std::uint8_t>(expected.size() * static_cast<std::size_t>(size_in_bytes(p.dtype)), 0xff),
+        plan.alignment);
     const OnDevice workspace(device,
                              std::vector<std::uint8_t>(static_cast<std::size_t>(workspace_for(plan, p.batch)), 0xff));
     const OnDevice packed(device, std::vector<std::uint8_t>(static_cast<std::size_t>(plan.packed_weight_bytes), 0xff));

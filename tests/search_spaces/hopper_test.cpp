@@ -75,6 +75,25 @@ TEST_CASE("joined phases that lie together in a row are stored in vectors") {
     }
 }
 
+TEST_CASE("rows that begin anywhere within a vector are stored in vectors") {
+    test::Draw draw(73);
+    for (const char* text : {"1d n2 ci32 co24 g1 i131 k4 s2 p1 op1 d1 bias f16 nchw",
+                             "1d n2 ci32 co24 g1 i67 k3 s1 p1 op0 d1 nobias bf16 nchw",
+                             "2d n2 ci32 co24 g1 i12x17 k4x4 s2x2 p1x1 op1x1 d1x1 bias f32 nchw",
+                             "2d n1 ci32 co9 g1 i9x21 k4x4 s4x4 p1x2 op0x3 d1x1 bias f16 nchw",
+                             "3d n1 ci32 co10 g1 i3x4x13 k2x2x2 s2x2x2 p1x0x1 op0x0x1 d1x1x1 nobias f32 nchw"}) {
+        const Problem p = parse_key(text);
+        INFO(text);
+        for (int i = 0; i < 4; ++i) {
+            const auto config = test::draw_config(hopper(), draw, p, [&](const Config& drawn) {
+                return hopper().plan(p, test::emulated().device->info(), drawn).constants.at("store_shifted") == 1;
+            });
+            REQUIRE(config.has_value());
+            test::check_exact(hopper(), draw, p, *config);
+        }
+    }
+}
+
 TEST_CASE("several blocks of channels, read as they are and packed, are exact in every arithmetic") {
     test::Draw draw(71);
     for (const char* text : {"2d n2 ci128 co24 g1 i5x6 k3x3 s2x2 p1x1 op1x1 d1x1 bias f32 nhwc",

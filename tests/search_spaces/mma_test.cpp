@@ -100,6 +100,46 @@ TEST_CASE("every value of every parameter of the mma family is exact in the emul
     check_values(5);
 }
 
+TEST_CASE("the mma family stores rows that begin anywhere within a vector in vectors") {
+    test::Draw draw(63);
+    for (const char* text : {"1d n2 ci16 co12 g1 i131 k3 s2 p1 op1 d1 bias f16 nchw",
+                             "1d n2 ci8 co9 g1 i261 k3 s1 p0 op0 d1 nobias f32 nchw",
+                             "2d n2 ci16 co3 g1 i6x17 k4x4 s2x2 p1x1 op1x1 d1x1 bias f32 nchw",
+                             "2d n1 ci16 co2 g1 i5x21 k4x4 s4x4 p1x2 op0x3 d1x1 bias bf16 nchw",
+                             "2d n1 ci16 co3 g1 i5x33 k3x3 s2x2 p1x1 op0x0 d1x1 bias bf16 nhwc"}) {
+        const Problem p = parse_key(text);
+        INFO(text);
+        for (int i = 0; i < 4; ++i) {
+            const auto config = test::draw_config(mma(), draw, p, [&](const Config& drawn) {
+                return mma().plan(p, test::emulated().device->info(), drawn).constants.at("store_shifted") == 1;
+            });
+            REQUIRE(config.has_value());
+            test::check_exact(mma(), draw, p, *config);
+        }
+    }
+}
+
+TEST_CASE("warps of the mma family that write windows of rows write every output") {
+    test::Draw draw(65);
+    for (const char* text : {"1d n2 ci16 co12 g1 i131 k3 s2 p1 op1 d1 bias f16 nchw",
+                             "1d n2 ci8 co9 g1 i261 k3 s1 p0 op0 d1 nobias f32 nchw",
+                             "1d n1 ci8 co24 g2 i200 k4 s2 p1 op0 d1 bias f32 nchw",
+                             "2d n2 ci16 co3 g1 i4x97 k4x4 s2x2 p1x1 op1x1 d1x1 bias f32 nchw",
+                             "1d n1 ci16 co2 g1 i90 k8 s4 p2 op0 d1 bias bf16 nhwc"}) {
+        const Problem p = parse_key(text);
+        INFO(text);
+        for (const std::int64_t bytes : {16, 32, 128}) {
+            for (int i = 0; i < 2; ++i) {
+                const auto config = test::draw_config(
+                    mma(), draw, p, [&](const Config& drawn) { return drawn.at("store_window") == bytes; });
+                if (!config && bytes == 128) continue;
+                REQUIRE(config.has_value());
+                test::check_exact(mma(), draw, p, *config);
+            }
+        }
+    }
+}
+
 TEST_CASE("what accuracy is asked of the mma family decides which arithmetic it may use") {
     const Problem p = parse_key("2d n2 ci32 co32 g1 i16x16 k4x4 s2x2 p1x1 op0x0 d1x1 nobias f32 nchw");
     const DeviceInfo device = test::emulated().device->info();
