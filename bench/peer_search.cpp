@@ -23,22 +23,24 @@ public:
           timer_(timer),
           stop_(stop) {}
 
-    void look_at(const Peer& peer, CudnnLayout layout) {
+    /// All that is offered, or what `only` names.
+    void look_at(const Peer& peer, CudnnLayout layout, const std::set<std::string>& only) {
         CudnnRequest request;
         request.math = mode_ == Mode::tf32 ? CudnnMath::tf32 : CudnnMath::strict;
         request.layout = layout;
         request.workspace_limit = peer.workspace_limit;
         const auto offers = peer.library->offers(validator_.problem(), request);
         result_.offered += static_cast<std::int64_t>(offers->size());
+        if (!only.empty()) {
+            for (std::size_t i = 0; i < offers->size() && !stop_.stop_requested(); ++i) {
+                if (only.contains(offers->description(i))) take(offers->build(i));
+            }
+            return;
+        }
         // Building and timing by turns: neither may disturb the other.
         for (std::size_t first = 0; first < offers->size() && !stop_.stop_requested(); first += k_built_at_once) {
-            for (CudnnBuild& build : offers->build(first, std::min(k_built_at_once, offers->size() - first))) {
-                if (build.runnable) {
-                    time(std::move(*build.runnable));
-                } else {
-                    fail(build.reason);
-                }
-            }
+            for (CudnnBuild& build : offers->build(first, std::min(k_built_at_once, offers->size() - first)))
+                take(std::move(build));
         }
         for (const std::string& refusal : offers->refusals())
             last_reason_ = refusal;
@@ -62,6 +64,14 @@ public:
     void refuse(const std::string& reason) { fail(reason); }
 
 private:
+    void take(CudnnBuild&& build) {
+        if (build.runnable) {
+            time(std::move(*build.runnable));
+        } else {
+            fail(build.reason);
+        }
+    }
+
     void fail(const std::string& reason) {
         ++result_.failed;
         last_reason_ = reason;
@@ -112,18 +122,40 @@ bool keeps_weights(const Peer& peer, const Problem& problem) {
     return peer.weights_prepared || problem.layout == Layout::nhwc;
 }
 
-PeerFinalists search_peer(const Peer& peer, Mode mode, Device& device, Validator& validator, Timer& timer,
-                          std::size_t count, const std::stop_token& stop) {
-    PeerSearch search(keeps_weights(peer, validator.problem()), mode, device, validator, timer, stop);
-    for (const CudnnLayout layout : {CudnnLayout::same, CudnnLayout::other}) {
-        try {
-            search.look_at(peer, layout);
-        } catch (const Error& error) {
-            if (error.kind() != ErrorKind::bad_input) throw;
-            search.refuse(error.what());
+KnownWays::KnownWays(const std::vector<BenchRun>& runs) {
+    for (const BenchRun& run : runs) {
+        for (const BenchResult& result : run.results) {
+            if (result.peer) ways_[{key(result.problem), result.mode == Mode::tf32}].insert(result.peer->description);
         }
     }
-    return search.finish(count);
+}
+
+const std::set<std::string>& KnownWays::of(const Problem& problem, Mode mode) const {
+    static const std::set<std::string> none;
+    const auto found = ways_.find({key(problem), mode == Mode::tf32});
+    return found == ways_.end() ? none : found->second;
+}
+
+PeerFinalists search_peer(const Peer& peer, Mode mode, Device& device, Validator& validator, Timer& timer,
+                          std::size_t count, const std::stop_token& stop) {
+    const auto search_among = [&](const std::set<std::string>& only) {
+        PeerSearch search(keeps_weights(peer, validator.problem()), mode, device, validator, timer, stop);
+        for (const CudnnLayout layout : {CudnnLayout::same, CudnnLayout::other}) {
+            try {
+                search.look_at(peer, layout, only);
+            } catch (const Error& error) {
+                if (error.kind() != ErrorKind::bad_input) throw;
+                search.refuse(error.what());
+            }
+        }
+        return search.finish(count);
+    };
+    const std::set<std::string>& known = peer.known.of(validator.problem(), mode);
+    if (!known.empty()) {
+        PeerFinalists found = search_among(known);
+        if (!found.finalists.empty()) return found;
+    }
+    return search_among({});
 }
 
 }  // namespace tconv

@@ -48,6 +48,9 @@ struct Launch {
     /// Reads the weight alone and writes the packed weights alone, whatever the batch: where these are kept between
     /// calls, it runs once. All such launches come before the others, which only read the packed weights.
     bool weights_only = false;
+    /// May start before the launch before it in the same call has ended: the kernel itself waits for that where it
+    /// must. Not for a plan's first launch.
+    bool overlaps = false;
     std::vector<Argument> arguments;
     friend bool operator==(const Launch&, const Launch&) = default;
 };

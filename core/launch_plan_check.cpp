@@ -148,6 +148,18 @@ void check_tensor_maps(const LaunchPlan& plan, const Launch& launch, const Probl
     }
 }
 
+void check_overlaps(const std::vector<Launch>& launches, const DeviceInfo& device) {
+    for (const Launch& launch : launches) {
+        if (!launch.overlaps) continue;
+        if (&launch == &launches.front())
+            reject(fmt::format("the first launch, {}, overlaps, but there is none before it", launch.kernel));
+        if (device.kind == DeviceKind::cuda && device.compute_major < 9) {
+            reject(fmt::format("{} overlaps the launch before it, which needs compute capability 9.0, not {}.{}",
+                               launch.kernel, device.compute_major, device.compute_minor));
+        }
+    }
+}
+
 // What is run once for many calls may depend on nothing that differs between them, and must be there before its use.
 void check_weights_only(const std::vector<Launch>& launches) {
     bool packed = false;
@@ -216,6 +228,7 @@ void check_plan(const LaunchPlan& plan, const Problem& problem, const DeviceInfo
     const Memory memory = check_memory(plan, problem.batch, workspace_limit);
     check_alignment(plan, problem.dtype);
     check_weights_only(plan.launches);
+    check_overlaps(plan.launches, device);
     bool writes_output = false;
     for (const Launch& launch : plan.launches) {
         check_geometry(launch, problem.batch, device);

@@ -98,6 +98,7 @@ Launch launch_from_json(const Json& json) {
     launch.batch_tile = json.value("batch_tile", std::int64_t{1});
     launch.shared_bytes = json.at("shared_bytes").get<std::int64_t>();
     launch.weights_only = json.value("weights_only", false);
+    launch.overlaps = json.value("overlaps", false);
     for (const Json& argument : json.at("arguments"))
         launch.arguments.push_back(argument_from_json(argument));
     return launch;
@@ -124,6 +125,7 @@ std::string to_json(const LaunchPlan& plan) {
                                     {"batch_tile", launch.batch_tile},
                                     {"shared_bytes", launch.shared_bytes},
                                     {"weights_only", launch.weights_only},
+                                    {"overlaps", launch.overlaps},
                                     {"arguments", arguments}});
     }
     return json.dump();

@@ -60,6 +60,7 @@ struct LaunchGeometry {
     std::array<std::int64_t, 3> grid{1, 1, 1};
     std::array<std::int64_t, 3> block{1, 1, 1};
     std::int64_t shared_bytes = 0;
+    bool overlaps = false;  ///< may start before what was enqueued before it on the stream has ended
 };
 
 /// The device has no memory left, or the limit leaves none.

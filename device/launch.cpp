@@ -70,10 +70,13 @@ void launch_plan(Device& device, Module& module, const LaunchPlan& plan, std::in
                  PlanPart part) {
     PackedArguments packed;
     packed.batch = static_cast<int>(batch);
+    bool first = true;  // of this call: it waits for all that was enqueued before
     for (const Launch& launch : plan.launches) {
         if (part != PlanPart::all && launch.weights_only != (part == PlanPart::weights_only)) continue;
         pack(device, launch, tensors, packed);
-        device.launch(module, launch.kernel, {grid_for(launch, batch), launch.block, launch.shared_bytes},
+        const bool overlaps = launch.overlaps && !first;
+        first = false;
+        device.launch(module, launch.kernel, {grid_for(launch, batch), launch.block, launch.shared_bytes, overlaps},
                       packed.pointers.data(), tensors.stream);
     }
 }

@@ -3,12 +3,13 @@
 //
 // A thread computes a box of outputs of a group, or of several neighbouring groups in channels-last tensors: all phases
 // of some positions along each axis. The inputs that they need fit in registers.
-#include "depthwise_load.cuh"
-#include "depthwise_store.cuh"
+#include "box_load.cuh"
+#include "box_store.cuh"
+#include "depthwise_weights.cuh"
 
 namespace tconv::depthwise {
 
-constexpr bool staged = config::staged_store != 0;
+using namespace box;
 
 __device__ __forceinline__ void begin_sums(Sums& sums, const Element* bias, const Place& thread) {
 #pragma unroll
@@ -69,8 +70,10 @@ using Window = Row[all_at_once ? rows : 1];
 __device__ __forceinline__ void load_window(Window& window, const Element* origin, const Place& thread) {
     if constexpr (all_at_once) {
 #pragma unroll
-        for (int i = 0; i < rows; ++i)
+        for (int i = 0; i < rows; ++i) {
+            window[i].clear();
             load_row(window[i], origin, thread, i / AxisH::window, i % AxisH::window);
+        }
     }
 }
 
@@ -80,7 +83,10 @@ __device__ __forceinline__ void add_window(Sums& sums, Window& window, const Ele
 #pragma unroll
     for (int i = 0; i < rows; ++i) {
         Row& row = window[all_at_once ? i : 0];
-        if constexpr (!all_at_once) load_row(row, origin, thread, i / AxisH::window, i % AxisH::window);
+        if constexpr (!all_at_once) {
+            row.clear();
+            load_row(row, origin, thread, i / AxisH::window, i % AxisH::window);
+        }
         add_row(sums, row, weights, i / AxisH::window, i % AxisH::window);
     }
 }
@@ -92,6 +98,7 @@ __device__ __forceinline__ void store(const Sums& sums, Element* entry, const Pl
         Element* shared = dynamic_shared<Element>();
         if constexpr (steps > 1) __syncthreads();
         if (works) stage(sums, shared, entry, tile, thread);
+        if constexpr (bulk) bulk_store_fence();
         __syncthreads();
         write_runs(shared, entry, tile);
     } else if (works) {

@@ -28,6 +28,55 @@ __device__ __forceinline__ Vector<N> load_vector(const Element* address) {
     }
 }
 
+/// The same into `vector` where `condition` holds; else the address is not looked at and the vector stays as it is. On
+/// a GPU one predicated instruction.
+#ifdef TCONV_EMULATOR
+template <int N>
+__device__ __forceinline__ void load_if(bool condition, Vector<N>& vector, const Element* address) {
+    if (condition) vector = load_vector<N>(address);
+}
+#else
+template <int N>
+__device__ __forceinline__ void load_if(bool condition, Floats<N>& vector, const Element* address) {
+    float(&v)[N] = vector.v;
+    const int holds = condition ? 1 : 0;
+    if constexpr (N == 4) {
+        asm("{.reg .pred p; setp.ne.s32 p, %5, 0; @p ld.global.nc.v4.f32 {%0, %1, %2, %3}, [%4];}"
+            : "+f"(v[0]), "+f"(v[1]), "+f"(v[2]), "+f"(v[3])
+            : "l"(address), "r"(holds));
+    } else if constexpr (N == 2) {
+        asm("{.reg .pred p; setp.ne.s32 p, %3, 0; @p ld.global.nc.v2.f32 {%0, %1}, [%2];}"
+            : "+f"(v[0]), "+f"(v[1])
+            : "l"(address), "r"(holds));
+    } else {
+        asm("{.reg .pred p; setp.ne.s32 p, %2, 0; @p ld.global.nc.f32 %0, [%1];}"
+            : "+f"(v[0])
+            : "l"(address), "r"(holds));
+    }
+}
+template <int N>
+__device__ __forceinline__ void load_if(bool condition, Halves<N>& vector, const Element* address) {
+    const int holds = condition ? 1 : 0;
+    if constexpr (N == 8) {
+        asm("{.reg .pred p; setp.ne.s32 p, %5, 0; @p ld.global.nc.v4.u32 {%0, %1, %2, %3}, [%4];}"
+            : "+r"(vector.words[0]), "+r"(vector.words[1]), "+r"(vector.words[2]), "+r"(vector.words[3])
+            : "l"(address), "r"(holds));
+    } else if constexpr (N == 4) {
+        asm("{.reg .pred p; setp.ne.s32 p, %3, 0; @p ld.global.nc.v2.u32 {%0, %1}, [%2];}"
+            : "+r"(vector.words[0]), "+r"(vector.words[1])
+            : "l"(address), "r"(holds));
+    } else if constexpr (N == 2) {
+        asm("{.reg .pred p; setp.ne.s32 p, %2, 0; @p ld.global.nc.u32 %0, [%1];}"
+            : "+r"(vector.words[0])
+            : "l"(address), "r"(holds));
+    } else {
+        asm("{.reg .pred p; setp.ne.s32 p, %2, 0; @p ld.global.nc.u16 %0, [%1];}"
+            : "+h"(vector.value)
+            : "l"(address), "r"(holds));
+    }
+}
+#endif
+
 template <int N>
 __device__ __forceinline__ float element_of(const Floats<N>& vector, int i) {
     return vector.v[i];

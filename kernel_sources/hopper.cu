@@ -228,12 +228,15 @@ __device__ __forceinline__ void init_barriers(const Ring& ring, int stages) {
 
 extern "C" __global__ void __launch_bounds__(tconv::hopper::k_pack_threads)
     tconv_hopper_pack_weights(const tconv::Element* __restrict__ weight, unsigned char* __restrict__ packed) {
+    tconv::let_next_launch_start();
     tconv::hopper::pack_weights(weight, packed);
 }
 
 extern "C" __global__ void __launch_bounds__(tconv::hopper::k_pack_threads)
     tconv_hopper_pack_input(const tconv::Element* __restrict__ input, unsigned char* __restrict__ packed) {
+    tconv::let_next_launch_start();
     tconv::hopper::pack_input(input, packed);
+    tconv::wait_for_launch_before();  // for whoever waits for this one, and reads the weights too
 }
 
 extern "C" __global__ void __launch_bounds__(tconv::hopper::threads, tconv::config::blocks)
@@ -250,6 +253,8 @@ extern "C" __global__ void __launch_bounds__(tconv::hopper::threads, tconv::conf
         barrier_init_fence();
     }
     __syncthreads();
+    let_next_launch_start();
+    wait_for_launch_before();
 
     const int group = threadIdx.x / k_warpgroup;
     Turns turns;
@@ -288,6 +293,7 @@ extern "C" __global__ void __launch_bounds__(tconv::k_warpgroup* tconv::hopper::
                      tconv::Element* __restrict__ output, int batch) {
     using namespace tconv;
     using namespace tconv::hopper;
+    wait_for_launch_before();
     const int group = threadIdx.x / k_warpgroup;
     unsigned char* staging = dynamic_shared<unsigned char>() + group * staging_bytes;
     Tile tile{};

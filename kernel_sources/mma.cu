@@ -8,6 +8,7 @@ extern "C" __global__ void __launch_bounds__(256)
     tconv_mma_pack(const tconv::Element* __restrict__ weight, tconv::u32* __restrict__ packed_weight) {
     using namespace tconv;
     const i64 number = static_cast<i64>(blockIdx.x) * 256 + threadIdx.x;
+    let_next_launch_start();
     if (number < product::pack_threads) product::pack_weights(weight, packed_weight, number);
 }
 
@@ -16,6 +17,7 @@ extern "C" __global__ void __launch_bounds__(tconv::product::threads, tconv::con
               const tconv::Element* __restrict__ bias, tconv::Element* __restrict__ output, int batch) {
     using namespace tconv;
     if constexpr (!product::boxes) {
+        wait_for_launch_before();
         if (product::persistent && blockIdx.x >= product::tiles_of(batch)) return;
         product::run_block({input, packed_weight, bias, output, batch});
     }
@@ -25,5 +27,8 @@ extern "C" __global__ void __launch_bounds__(tconv::product::threads, tconv::con
     tconv_mma_boxes(const __grid_constant__ tconv::TensorMap input, const tconv::u32* __restrict__ packed_weight,
                     const tconv::Element* __restrict__ bias, tconv::Element* __restrict__ output, int batch) {
     using namespace tconv;
-    if constexpr (product::boxes) product::run_block({nullptr, packed_weight, bias, output, batch}, input);
+    if constexpr (product::boxes) {
+        wait_for_launch_before();
+        product::run_block({nullptr, packed_weight, bias, output, batch}, input);
+    }
 }

@@ -96,6 +96,13 @@ __device__ __forceinline__ void copy_async(void* shared, const void* global, boo
     tconv_emulator::copy_async(shared, valid ? global : nullptr, BYTES);
 }
 
+/// In a launch that overlaps the one before it (compute capability 9.0): returns once that one has ended and what it
+/// wrote can be read. It says nothing of launches before that one unless that one has waited too.
+__device__ __forceinline__ void wait_for_launch_before() {}
+
+/// Lets the next launch, where it overlaps this one, start as soon as every block of this one has said so or ended.
+__device__ __forceinline__ void let_next_launch_start() {}
+
 /// Closes this thread's group of copies started so far.
 __device__ __forceinline__ void copy_async_commit() {
     tconv_emulator::copy_async_commit();
@@ -204,6 +211,18 @@ __device__ __forceinline__ void copy_async(void* shared, const void* global, boo
                      "n"(BYTES)
                      : "memory");
     }
+}
+
+__device__ __forceinline__ void wait_for_launch_before() {
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
+__device__ __forceinline__ void let_next_launch_start() {
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
 }
 
 __device__ __forceinline__ void copy_async_commit() {

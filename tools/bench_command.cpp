@@ -105,6 +105,9 @@ BenchRun measure(const BenchOptions& options, const std::string& command, bool& 
     const double tune_seconds = options.tune_time == "0" ? 0 : parse_duration("--tune-time", options.tune_time);
     const std::int64_t workspace_limit =
         parse_integer("--cudnn-workspace", options.cudnn_workspace, 0, k_most_workspace_mebibytes) << 20;
+    std::vector<BenchRun> known;
+    for (const std::string& file : options.cudnn_known)
+        known.push_back(read_run(file));
     const DeviceChoice choice = choose_device(options.device);
     Database database(options.database.empty() ? default_database_path() : std::filesystem::path(options.database),
                       OpenMode::read_write);
@@ -119,10 +122,14 @@ BenchRun measure(const BenchOptions& options, const std::string& command, bool& 
     fmt::print(stderr, "{}; seed {}\n", one_line(choice.reason), seed);
     BenchRun run = facts_of(opened.device->info(), laboratory, peer, watch, seed, command);
     run.weights_prepared = prepared;
+    if (!known.empty()) {
+        run.warnings.push_back(fmt::format("cuDNN: of the problems in {} only the engines that were fastest there",
+                                           fmt::join(options.cudnn_known, ", ")));
+    }
     run.ceilings = laboratory.ceilings();
     database.store_ceilings(opened.device->info(), run.ceilings);
     const KernelSource source{laboratory, &database, spaces, seed, tune_seconds, prepared};
-    BenchSession session(source, {peer.library.get(), peer.reason, workspace_limit, prepared}, watch);
+    BenchSession session(source, {peer.library.get(), peer.reason, workspace_limit, prepared, KnownWays(known)}, watch);
     const InterruptWatch interrupt;
     Stages stages(cells.size());
     for (std::size_t i = 0; i < cells.size() && !interrupt.interrupted(); ++i) {

@@ -49,6 +49,12 @@ void add_bench_options(CLI::App& command, BenchOptions& options) {
         "cuDNN's library or its folder (default: TCONV_CUDNN, else the loader's libcudnn.so.9)");
     add("Measuring", "--cudnn-workspace", options.cudnn_workspace, "MIB",
         "Workspace in MiB that cuDNN's engines may ask for (default 1024)");
+    command
+        .add_option("--cudnn-known", options.cudnn_known,
+                    "Runs written with --json: of the problems in them only cuDNN's fastest engines are built")
+        ->type_name("FILE,FILE")
+        ->delimiter(',')
+        ->group("Measuring");
     add("Measuring", "--tune-time", options.tune_time, "TIME",
         "Time to tune a problem that has no winner yet; 0: none is tuned (default 10s)");
     add("Measuring", "--weights", options.weights, "each-call|prepared",

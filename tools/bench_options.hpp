@@ -17,6 +17,7 @@ struct BenchOptions {
     std::string device = "auto";
     std::string cudnn;                     ///< path of the library; "none": leave the peer out
     std::string cudnn_workspace = "1024";  ///< MiB that one of its plans may ask for
+    std::vector<std::string> cudnn_known;  ///< runs whose fastest engines are the only ones to be built
     std::string tune_time = "10s";
     std::string weights = "each-call";  ///< or "prepared"
     std::string seed = "1";

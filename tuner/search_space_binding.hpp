@@ -68,6 +68,7 @@ private:
         std::vector<Bound> block;
         Bound when;
         Bound batch_tile;
+        Bound overlaps;
         Bound shared_bytes;
         Bound alignment;
         std::vector<BoundArgument> arguments;

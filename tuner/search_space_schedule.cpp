@@ -74,6 +74,7 @@ private:
             check(formula, false);
         check(launch.when, false);
         check(launch.batch_tile, false);
+        check(launch.overlaps, false);
         check(launch.shared_bytes, false);
         check(launch.alignment, false);
         for (const ArgumentDefinition& argument : launch.arguments) {

@@ -58,6 +58,7 @@ struct LaunchDefinition {
     Formula when;  ///< the launch is left out where this is 0
     Formula batch_tile;
     bool weights_only = false;
+    Formula overlaps;  ///< not 0: see Launch
     Formula shared_bytes;
     Formula alignment;
     std::vector<ArgumentDefinition> arguments;

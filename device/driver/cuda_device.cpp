@@ -45,6 +45,7 @@ struct Calls {
     TCONV_DRIVER_CALL(copy_to_host, cuMemcpyDtoH, "cuMemcpyDtoH_v2");
     TCONV_DRIVER_CALL(fill, cuMemsetD8Async, "cuMemsetD8Async");
     TCONV_DRIVER_CALL(launch, cuLaunchKernel, "cuLaunchKernel");
+    TCONV_DRIVER_CALL(launch_with, cuLaunchKernelEx, "cuLaunchKernelEx");
     TCONV_DRIVER_CALL(event_create, cuEventCreate, "cuEventCreate");
     TCONV_DRIVER_CALL(event_destroy, cuEventDestroy, "cuEventDestroy_v2");
     TCONV_DRIVER_CALL(event_record, cuEventRecord, "cuEventRecord");
@@ -305,14 +306,26 @@ void CudaDevice::launch(Module& module, const std::string& kernel, const LaunchG
                         StreamHandle stream) {
     const Current current(*context_);
     const CUfunction function = static_cast<CudaModule&>(module).function(kernel, geometry.shared_bytes);
-    check(calls().launch(function, checked_extent(geometry.grid[0], "grid x", kernel),
-                         checked_extent(geometry.grid[1], "grid y", kernel),
-                         checked_extent(geometry.grid[2], "grid z", kernel),
-                         checked_extent(geometry.block[0], "block x", kernel),
-                         checked_extent(geometry.block[1], "block y", kernel),
-                         checked_extent(geometry.block[2], "block z", kernel),
-                         checked_extent(geometry.shared_bytes, "dynamic shared memory", kernel),
-                         static_cast<CUstream>(stream), arguments, nullptr),
+    CUlaunchAttribute overlap{};
+    overlap.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
+    overlap.value.programmaticStreamSerializationAllowed = 1;
+    CUlaunchConfig config{};
+    config.gridDimX = checked_extent(geometry.grid[0], "grid x", kernel);
+    config.gridDimY = checked_extent(geometry.grid[1], "grid y", kernel);
+    config.gridDimZ = checked_extent(geometry.grid[2], "grid z", kernel);
+    config.blockDimX = checked_extent(geometry.block[0], "block x", kernel);
+    config.blockDimY = checked_extent(geometry.block[1], "block y", kernel);
+    config.blockDimZ = checked_extent(geometry.block[2], "block z", kernel);
+    config.sharedMemBytes = checked_extent(geometry.shared_bytes, "dynamic shared memory", kernel);
+    config.hStream = static_cast<CUstream>(stream);
+    if (geometry.overlaps && calls().launch_with) {
+        config.attrs = &overlap;
+        config.numAttrs = 1;
+        check(calls().launch_with(&config, function, arguments, nullptr), "cuLaunchKernelEx", kernel);
+        return;
+    }
+    check(calls().launch(function, config.gridDimX, config.gridDimY, config.gridDimZ, config.blockDimX,
+                         config.blockDimY, config.blockDimZ, config.sharedMemBytes, config.hStream, arguments, nullptr),
           "cuLaunchKernel", kernel);
 }
 

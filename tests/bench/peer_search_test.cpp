@@ -1,5 +1,6 @@
 #include "bench/peer_search.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <thread>
 
@@ -107,7 +108,7 @@ struct Search {
                       bool inexpressible = false, bool weights_prepared = false) {
         MadeUpLibrary library(*emulated.device, support.reference_module(), same, other);
         library.inexpressible = inexpressible;
-        return search_peer({&library, "", std::int64_t{1} << 30, weights_prepared}, Mode::fp32, *emulated.device,
+        return search_peer({&library, "", std::int64_t{1} << 30, weights_prepared, {}}, Mode::fp32, *emulated.device,
                            validator, timer, count, {});
     }
 };
@@ -137,6 +138,39 @@ TEST_CASE("a way in the other layout can win, with the workspace that it asks fo
     const PeerFinalists found = search.run({Way::slow, Way::wrong}, {Way::right_and_large}, 1);
     REQUIRE(found.finalists.size() == 1);
     CHECK(found.finalists[0].runnable.workspace_bytes == 1 << 20);
+}
+
+TEST_CASE("of a problem in an earlier run only the ways that were fastest there are built, where one is right") {
+    Search search;
+    MadeUpLibrary library(*search.emulated.device, search.support.reference_module(),
+                          {Way::slow, Way::right, Way::wrong}, {Way::right_and_large});
+    BenchRun earlier;
+    BenchResult& result = earlier.results.emplace_back();
+    result.problem = test::bench_problem();
+    result.mode = Mode::strict;
+    result.peer.emplace().description = "way 0";
+    const auto names = [&](Mode mode) {
+        Peer peer;
+        peer.library = &library;
+        peer.known = KnownWays({earlier});
+        std::vector<std::string> found;
+        for (const auto& finalist :
+             search_peer(peer, mode, *search.emulated.device, search.validator, search.timer, 4, {}).finalists)
+            found.push_back(finalist.runnable.description);
+        std::sort(found.begin(), found.end());
+        return found;
+    };
+    // Way 0 of either layout; fp32 has the same ways as strict, TF32 others.
+    const std::vector<std::string> first{name(Way::slow), name(Way::right_and_large)};
+    const std::vector<std::string> all{name(Way::right), name(Way::slow), name(Way::right_and_large)};
+    CHECK(names(Mode::fp32) == first);
+    CHECK(names(Mode::tf32) == all);
+    result.peer->description = "way 2";  // wrong
+    CHECK(names(Mode::fp32) == all);
+    result.peer->description = "of another library";
+    CHECK(names(Mode::fp32) == all);
+    result.peer.reset();
+    CHECK(names(Mode::fp32) == all);
 }
 
 TEST_CASE("laying out the weights is part of the call unless they are prepared") {

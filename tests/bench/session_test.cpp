@@ -24,7 +24,7 @@ struct Emulation {
 
     BenchResult measure(const Problem& problem, Mode mode = Mode::fp32, bool weights_prepared = false) {
         source.weights_prepared = weights_prepared;
-        BenchSession session(source, {nullptr, "no peer here"}, nullptr);
+        BenchSession session(source, {nullptr, "no peer here", std::int64_t{1} << 30, false, {}}, nullptr);
         return session.measure({"layer", "group", problem, mode}, [](const std::string&) {}, {});
     }
 

@@ -6,6 +6,7 @@
 
 #include "core/error.hpp"
 #include "tests/catch.hpp"
+#include "tests/support/contains.hpp"
 
 using namespace tconv;
 
@@ -24,6 +25,7 @@ LaunchPlan sample_plan() {
     main.grid = {10, 3, 2};
     main.block = {32, 4, 2};
     main.shared_bytes = 1024;
+    main.overlaps = true;
     main.arguments = {{ArgumentKind::input, 0, {}},
                       {ArgumentKind::bias, 0, {}},
                       {ArgumentKind::packed_weight, 0, {}},
@@ -56,6 +58,18 @@ std::string refusal(const std::function<void(LaunchPlan&)>& change, std::int64_t
 }
 
 }  // namespace
+
+TEST_CASE("a launch overlaps the one before it, on devices that can") {
+    const LaunchPlan plan = sample_plan();
+    DeviceInfo device;
+    device.kind = DeviceKind::cuda;
+    device.compute_major = 9;
+    CHECK_NOTHROW(check_plan(plan, {}, device));
+    CHECK_THAT(refusal([](LaunchPlan& p) { p.launches[0].overlaps = true; }), contains("there is none before it"));
+    device.compute_major = 8;
+    device.compute_minor = 6;
+    CHECK_THROWS_WITH(check_plan(plan, {}, device), contains("needs compute capability 9.0, not 8.6"));
+}
 
 TEST_CASE("a plan survives its text") {
     CHECK(launch_plan_from_json(to_json(sample_plan())) == sample_plan());

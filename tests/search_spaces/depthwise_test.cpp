@@ -62,6 +62,7 @@ TEST_CASE("every value of every parameter of the depthwise family is exact in th
     const std::array problems{
         parse_key("2d n2 ci4 co8 g4 i9x48 k4x4 s2x2 p1x1 op0x0 d1x1 bias f16 nchw"),
         parse_key("3d n2 ci6 co9 g3 i5x4x9 k3x3x3 s2x2x2 p1x1x1 op0x0x0 d1x1x1 bias f32 nchw"),
+        parse_key("3d n2 ci5 co5 g5 i4x5x9 k4x4x4 s2x2x2 p1x1x1 op0x0x1 d1x1x1 bias f32 nchw"),
         parse_key("2d n3 ci40 co40 g40 i6x7 k3x3 s2x2 p1x1 op1x0 d1x1 bias bf16 nhwc"),
         parse_key("1d n2 ci4 co16 g4 i50 k3 s1 p1 op0 d1 nobias f32 nchw"),
         parse_key("2d n2 ci64 co64 g64 i5x5 k2x2 s1x1 p0x0 op0x0 d1x1 nobias f16 nhwc"),

@@ -164,6 +164,17 @@ TEST_CASE("a function is resolved once and opts in to large shared memory once")
     CHECK(count_calls("cuLaunchKernel") == 5);
 }
 
+TEST_CASE("a launch that overlaps the one before it is launched with that attribute") {
+    use_fake();
+    const std::unique_ptr<Device> device = open_cuda_device(0);
+    const std::unique_ptr<Module> module = device->load({k_ptx});
+    LaunchGeometry geometry;
+    geometry.overlaps = true;
+    device->launch(*module, "k", geometry, nullptr, nullptr);
+    CHECK(count_calls("cuLaunchKernelEx") == 1);
+    CHECK(count_calls("cuLaunchKernel") == 0);
+}
+
 TEST_CASE("failures name the call, the kernel and the driver's words") {
     use_fake({{"cuLaunchKernel", 1}, {"cuMemAlloc", 77777}, {"cuModuleUnload", 1}, {"cuMemFree", 1}});
     const std::unique_ptr<Device> device = open_cuda_device(0);

@@ -155,6 +155,12 @@ CUresult cuLaunchKernel(CUfunction, unsigned, unsigned, unsigned, unsigned, unsi
                         void**, void**) {
     return answer("cuLaunchKernel");
 }
+CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction, void**, void**) {
+    const bool overlaps = config->numAttrs == 1 &&
+                          config->attrs[0].id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION &&
+                          config->attrs[0].value.programmaticStreamSerializationAllowed == 1;
+    return answer(overlaps ? "cuLaunchKernelEx" : "cuLaunchKernelEx without its attribute");
+}
 #ifndef FAKE_OLD_DRIVER
 // The map's words tell what was asked for: type, rank, address, extents, strides, box, swizzle, promotion.
 CUresult cuTensorMapEncodeTiled(CUtensorMap* map, CUtensorMapDataType type, cuuint32_t rank, void* address,

@@ -1,23 +1,20 @@
 // A thread's sums to the output: straight from registers, or through shared memory where rows are no whole vectors.
 #pragma once
 
-#include "depthwise_shape.cuh"
+#include "box_shape.cuh"
+#include "bulk_store.cuh"
 #include "element_vectors.cuh"
 
-namespace tconv::depthwise {
+namespace tconv::box {
 
 constexpr int store_width = config::store_vector;
-
-/// First output of the thread along an axis.
-template <class A>
-__device__ __forceinline__ Index output_of(Index t) {
-    return t * A::outputs;
-}
+constexpr bool staged = config::staged_store != 0;
+constexpr bool bulk = config::staged_store == 2;  // the copy engine writes what is staged
 
 /// Where the thread's outputs begin within the batch entry.
 __device__ __forceinline__ Index output_offset(const Place& thread) {
-    const Index position = (output_of<AxisD>(thread.d) * AxisH::output + output_of<AxisH>(thread.h)) * AxisW::output +
-                           output_of<AxisW>(thread.w);
+    const Index position = (AxisD::output_of(thread.d) * AxisH::output + AxisH::output_of(thread.h)) * AxisW::output +
+                           AxisW::output_of(thread.w);
     return channels_last ? position * static_cast<Index>(problem::out_channels) + out_channel_of(thread)
                          : out_channel_of(thread) * output_volume + position;
 }
@@ -29,7 +26,7 @@ __device__ __forceinline__ void for_rows(const Place& thread, const Write& write
     for (int jd = 0; jd < AxisD::outputs; ++jd) {
 #pragma unroll
         for (int jh = 0; jh < AxisH::outputs; ++jh) {
-            if (output_of<AxisD>(thread.d) + jd < AxisD::output && output_of<AxisH>(thread.h) + jh < AxisH::output)
+            if (AxisD::yields(thread.d, jd) && AxisH::yields(thread.h, jh))
                 write(jd, jh, (jd * AxisH::output + jh) * AxisW::output);
         }
     }
@@ -42,7 +39,7 @@ __device__ __forceinline__ void store_rows(const Sums& sums, Element* first, con
         for (int c = 0; c < out_span; ++c) {
 #pragma unroll
             for (int jw = 0; jw < AxisW::outputs; jw += store_width) {
-                if (output_of<AxisW>(thread.w) + jw < AxisW::output)
+                if (AxisW::yields(thread.w, jw))
                     store_vector<store_width>(first + (c * output_volume + line + jw), &sums[c][jd][jh][jw]);
             }
         }
@@ -54,7 +51,7 @@ __device__ __forceinline__ void store_positions(const Sums& sums, Element* first
     for_rows(thread, [&](int jd, int jh, Index line) {
 #pragma unroll
         for (int jw = 0; jw < AxisW::outputs; ++jw) {
-            if (output_of<AxisW>(thread.w) + jw >= AxisW::output) continue;
+            if (!AxisW::yields(thread.w, jw)) continue;
             Element* position = first + (line + jw) * static_cast<Index>(problem::out_channels);
 #pragma unroll
             for (int c = 0; c < out_span; c += store_width) {
@@ -78,7 +75,7 @@ constexpr bool whole_d = whole_h && tiles_d == 1;
 /// Outputs of the tile along an axis; the last tile may have fewer.
 template <class A>
 __device__ constexpr Index extent(int tile) {
-    return tile * A::outputs < A::output ? tile * A::outputs : A::output;
+    return tile * A::outputs < A::output + A::shift ? tile * A::outputs : A::output;
 }
 constexpr Index extent_w = extent<AxisW>(tile_w);
 constexpr Index extent_h = extent<AxisH>(tile_h);
@@ -99,28 +96,34 @@ struct Run {
     int lead;
 };
 
-__device__ __forceinline__ int left(Index first, Index end, Index extent) {
-    return static_cast<int>(end - first < extent ? end - first : extent);
+/// What a tile that begins at thread t has of the outputs along an axis.
+struct Part {
+    Index first;
+    int count;
+};
+template <class A>
+__device__ __forceinline__ Part part_of(Index t, int tile) {
+    const Index first = A::output_of(t);
+    const Index begin = first < 0 ? 0 : first;
+    const Index end = first + tile * A::outputs < A::output ? first + tile * A::outputs : A::output;
+    return {begin, static_cast<int>(end - begin)};
 }
 
+/// Run (c, d, h) of the tile: numbers of a channel, a plane and a row where those are runs of their own, else 0.
 __device__ __forceinline__ Run run_of(const Element* entry, const Place& tile, int c, int d, int h) {
-    const Index out_w = output_of<AxisW>(tile.w);
-    const Index out_h = output_of<AxisH>(tile.h) + h;
-    const Index out_d = output_of<AxisD>(tile.d) + d;
-    const Index channel = tile.plane * channels + c;
+    const Part w = part_of<AxisW>(tile.w, tile_w);
+    Part rows = part_of<AxisH>(tile.h, tile_h);
+    Part slices = part_of<AxisD>(tile.d, tile_d);
+    if (!whole_w) rows = {AxisH::output_of(tile.h) + h, AxisH::yields(tile.h, h) ? 1 : 0};
+    if (!whole_h) slices = {AxisD::output_of(tile.d) + d, AxisD::yields(tile.d, d) ? 1 : 0};
+    const Index left = (static_cast<Index>(planes) - tile.plane) * channels;
+    const int volumes = whole_d    ? static_cast<int>(left < tile_planes * channels ? left : tile_planes * channels)
+                        : c < left ? 1
+                                   : 0;
     Run run{};
-    run.first = ((channel * AxisD::output + out_d) * AxisH::output + out_h) * AxisW::output + out_w;
-    if (whole_d) {
-        run.length =
-            left(tile.plane, static_cast<Index>(planes), tile_planes) * static_cast<int>(channels * output_volume);
-    } else if (whole_h) {
-        run.length = left(out_d, AxisD::output, extent_d) * static_cast<int>(AxisH::output * AxisW::output);
-    } else if (whole_w) {
-        run.length = left(out_h, AxisH::output, extent_h) * static_cast<int>(AxisW::output);
-    } else {
-        run.length = left(out_w, AxisW::output, extent_w);
-    }
-    if (out_d >= AxisD::output || out_h >= AxisH::output) run.length = 0;
+    const Index channel = tile.plane * channels + c;
+    run.first = ((channel * AxisD::output + slices.first) * AxisH::output + rows.first) * AxisW::output + w.first;
+    run.length = volumes * slices.count * rows.count * w.count;
     const u64 elements = reinterpret_cast<u64>(entry) / problem::element_bytes + static_cast<u64>(run.first);
     run.lead = static_cast<int>(elements % store_width);
     return run;
@@ -144,7 +147,7 @@ __device__ __forceinline__ void stage(const Sums& sums, Element* shared, const E
                            static_cast<int>(offset + i * output_volume + line - run.first);
 #pragma unroll
             for (int jw = 0; jw < AxisW::outputs; ++jw) {
-                if (output_of<AxisW>(thread.w) + jw < AxisW::output) row[jw] = from_float<Element>(sums[i][jd][jh][jw]);
+                if (AxisW::yields(thread.w, jw)) row[jw] = from_float<Element>(sums[i][jd][jh][jw]);
             }
         });
     }
@@ -153,10 +156,18 @@ __device__ __forceinline__ void stage(const Sums& sums, Element* shared, const E
 /// Of as many threads as there are `lanes`. The ends of the run are single elements of vectors that it has in part.
 __device__ __forceinline__ void write_run(const Element* shared, Element* target, const Run& run, int lane, int lanes) {
     const int end = run.lead + run.length;
+    const int whole_begin = run.lead > 0 ? 1 : 0;
     const int whole_end = end / store_width;
+    if constexpr (bulk) {
+        if (lane == 0 && whole_begin < whole_end) {
+            bulk_store(target + whole_begin * store_width, shared + whole_begin * store_width,
+                       static_cast<u32>((whole_end - whole_begin) * store_width * problem::element_bytes));
+        }
+    } else {
 #pragma unroll 4
-    for (int i = (run.lead > 0 ? 1 : 0) + lane; i < whole_end; i += lanes)
-        copy_vector<store_width>(target + i * store_width, shared + i * store_width);
+        for (int i = whole_begin + lane; i < whole_end; i += lanes)
+            copy_vector<store_width>(target + i * store_width, shared + i * store_width);
+    }
     if (lane < store_width) {
         const int tail = whole_end * store_width + lane;
         if (lane >= run.lead && lane < end && run.lead > 0) target[lane] = shared[lane];
@@ -166,7 +177,7 @@ __device__ __forceinline__ void write_run(const Element* shared, Element* target
 
 /// All threads of the block together, after a barrier: as many to a run as it has vectors, in whole warps.
 __device__ __forceinline__ void write_runs(const Element* shared, Element* entry, const Place& tile) {
-    constexpr int run_warps = (run_pitch / store_width + 31) / 32;
+    constexpr int run_warps = bulk ? 1 : (run_pitch / store_width + 31) / 32;
     constexpr int lanes = run_warps * 32 < threads ? run_warps * 32 : threads;
     constexpr int teams = threads / lanes;
     const int team = static_cast<int>(threadIdx.x) / lanes;
@@ -176,6 +187,7 @@ __device__ __forceinline__ void write_runs(const Element* shared, Element* entry
         write_run(shared + number * run_pitch, entry + (static_cast<i64>(run.first) - run.lead), run,
                   static_cast<int>(threadIdx.x) % lanes, lanes);
     }
+    if constexpr (bulk) bulk_store_wait();
 }
 
-}  // namespace tconv::depthwise
+}  // namespace tconv::box

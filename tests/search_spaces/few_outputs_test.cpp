@@ -1,0 +1,92 @@
+#include <array>
+
+#include "tests/catch.hpp"
+#include "tests/search_spaces/exact.hpp"
+#include "tests/support/h200.hpp"
+#include "tests/support/random_problem.hpp"
+
+using namespace tconv;
+
+namespace {
+
+const SearchSpace& few_outputs() {
+    return test::space_named("few_outputs");
+}
+
+bool any(const Config&) {
+    return true;
+}
+
+/// Random problems of few output channels and more input channels.
+Problem draw_reducing_problem(test::Draw& draw) {
+    Problem p = test::draw_problem(draw);
+    p.in_channels = p.groups * draw.between(1, 20);
+    p.out_channels = p.groups * draw.between(1, 8);
+    // Rows of whole vectors, which random extents seldom are.
+    if (draw.chance(40)) {
+        p.input[2] = 4 * draw.between(1, 6);
+        p.kernel[2] = p.stride[2] = draw.between(1, 4);
+        p.dilation[2] = 1;
+        p.padding[2] = p.output_padding[2] = 0;
+    }
+    return p;
+}
+
+}  // namespace
+
+TEST_CASE("accepted few_outputs configs of random small problems are exact in the emulator") {
+    test::Draw draw(97);
+    int taken = 0;
+    for (int round = 0; round < test::rounds(60); ++round) {
+        const Problem p = draw_reducing_problem(draw);
+        INFO(key(p));
+        if (!few_outputs().refusal(p, test::emulated().device->info()).empty()) continue;
+        ++taken;
+        for (int i = 0; i < 2; ++i) {
+            const auto config = test::draw_config(few_outputs(), draw, p, any);
+            REQUIRE(config.has_value());
+            test::check_exact(few_outputs(), draw, p, *config);
+        }
+    }
+    CHECK(taken > test::rounds(25));
+}
+
+TEST_CASE("every value of every parameter of the few_outputs family is exact in the emulator") {
+    // Rows of whole vectors and odd ones, one channel and several, one phase and many.
+    const std::array problems{
+        parse_key("2d n2 ci19 co1 g1 i9x48 k4x4 s2x2 p1x1 op0x0 d1x1 bias f32 nchw"),
+        parse_key("3d n2 ci12 co6 g2 i5x4x9 k3x3x3 s2x2x2 p1x1x1 op1x1x1 d1x1x1 bias f32 nchw"),
+        parse_key("3d n1 ci8 co4 g1 i5x5x8 k4x4x4 s2x2x2 p1x1x1 op0x0x0 d1x1x1 nobias f32 nchw"),
+        parse_key("1d n2 ci40 co8 g1 i300 k3 s1 p1 op0 d1 nobias f32 nchw"),
+        parse_key("1d n2 ci9 co5 g1 i30 k5 s2 p2 op1 d1 nobias f32 nchw"),
+        parse_key("1d n1 ci4 co6 g1 i20 k4 s2 p1 op0 d1 bias f32 nchw"),
+        parse_key("2d n1 ci10 co7 g1 i6x7 k2x3 s1x1 p0x1 op0x0 d1x2 nobias f32 nchw"),
+        parse_key("3d n1 ci8 co1 g1 i8x6x6 k2x2x2 s1x1x1 p0x0x0 op0x0x0 d1x1x1 nobias f32 nchw"),
+    };
+    test::Draw draw(101);
+    for (const Parameter& parameter : few_outputs().parameters()) {
+        for (const std::int64_t value : parameter.values) {
+            bool covered = false;
+            for (const Problem& p : problems) {
+                const auto config = test::draw_config(
+                    few_outputs(), draw, p, [&](const Config& drawn) { return drawn.at(parameter.name) == value; });
+                if (!config) continue;
+                test::check_exact(few_outputs(), draw, p, *config);
+                covered = true;
+            }
+            INFO(parameter.name << " = " << value);
+            CHECK(covered);
+        }
+    }
+}
+
+TEST_CASE("every problem that the few_outputs family takes has a default") {
+    test::Draw draw(103);
+    for (int round = 0; round < test::rounds(200); ++round) {
+        const Problem p = draw_reducing_problem(draw);
+        if (!few_outputs().refusal(p, test::h200()).empty()) continue;
+        INFO(key(p));
+        CHECK(!few_outputs().defaults(p, test::h200()).empty());
+        CHECK(test::draw_config(few_outputs(), draw, p, any, test::h200()).has_value());
+    }
+}
