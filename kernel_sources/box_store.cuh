@@ -77,11 +77,16 @@ template <class A>
 __device__ constexpr Index extent(int tile) {
     return tile * A::outputs < A::output + A::shift ? tile * A::outputs : A::output;
 }
+/// The same where each is a run of its own: they are numbered from the tile's first, which may lie before the tensor.
+template <class A>
+__device__ constexpr int numbered(int tile) {
+    return static_cast<int>(tile * A::outputs < A::output + A::shift ? tile * A::outputs : A::output + A::shift);
+}
 constexpr Index extent_w = extent<AxisW>(tile_w);
 constexpr Index extent_h = extent<AxisH>(tile_h);
 constexpr Index extent_d = extent<AxisD>(tile_d);
-constexpr int runs_h = whole_w ? 1 : static_cast<int>(extent_h);
-constexpr int runs_d = whole_h ? 1 : static_cast<int>(extent_d);
+constexpr int runs_h = whole_w ? 1 : numbered<AxisH>(tile_h);
+constexpr int runs_d = whole_h ? 1 : numbered<AxisD>(tile_d);
 constexpr int runs_c = whole_d ? 1 : tile_planes * channels;
 constexpr int runs = runs_c * runs_d * runs_h;
 constexpr int run_length = static_cast<int>(extent_w * (whole_w ? extent_h : 1) * (whole_h ? extent_d : 1) *

@@ -69,7 +69,7 @@ __device__ __forceinline__ Rows rows_of_lane(int warp_m, int lead) {
     Rows rows{};
 #pragma unroll
     for (int fragment = 0; fragment < m_fragments; ++fragment) {
-        Position p = position_of(warp_m * warp_rows + fragment * fragment_rows + fragment_row(0));
+        Position p = position_of(warp_m, fragment, fragment_row(0));
         if (!in_tile(p)) p = {};
         const int row = (p.n * rows_d + p.d + AxisD::halo) * rows_h + p.h + AxisH::halo;
         rows.word[fragment] = (row * row_pitch + p.w + AxisW::halo + lead) * position_pitch;

@@ -29,6 +29,11 @@ constexpr int fragment_columns = column_lanes * fragment_sums;
 __device__ __forceinline__ int fragment_row(int) {
     return static_cast<int>(threadIdx.x) % 32 / column_lanes;
 }
+/// A lane has one row of a fragment.
+constexpr bool row_pairs = false;
+__device__ __forceinline__ int lane_row(int) {
+    return fragment_row(0);
+}
 __device__ __forceinline__ int fragment_column(int i) {
     return static_cast<int>(threadIdx.x) % column_lanes * fragment_sums + i;
 }

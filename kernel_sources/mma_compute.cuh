@@ -20,28 +20,40 @@ struct InputFragment {
 constexpr int lane_pitch = (neighbours ? 2 : 1) * word_pitch;
 constexpr int half_pitch = (neighbours ? 1 : 4) * word_pitch;
 
-/// `row` and `row_8` are the lane's words of its two positions: words 0, 4 (and 8, 12) of the step are its own. A
-/// pair's second offset is `next` words on.
+/// A word of both of a lane's positions.
+__device__ __forceinline__ Floats<2> load_rows(const u32* row, const u32* second_row) {
+    if constexpr (row_pairs) return load<2>(reinterpret_cast<const float*>(row));
+    return {{__uint_as_float(*row), __uint_as_float(*second_row)}};
+}
+
+/// `row` and `second_row` are the lane's words of its two positions: words 0, 4 (and 8, 12) of the step are its own, or
+/// 0, 1 (and 8, 9). A pair's second offset is `next` words on.
 template <Step S>
-__device__ __forceinline__ InputFragment load_input_fragment(const u32* row, const u32* row_8, int next) {
+__device__ __forceinline__ InputFragment load_input_fragment(const u32* row, const u32* second_row, int next) {
     InputFragment fragment{};
-    const u32* rows[2] = {row, row_8};
+    constexpr bool two_words = bf16_thrice && S != Step::single;
+    const int second = S == Step::pair ? next : half_pitch;
 #pragma unroll
-    for (int i = 0; i < 4; ++i) {
-        if constexpr (S == Step::pair) {
-            const u32* words = rows[i % 2] + i / 2 * half_pitch;
-            split_bf16(__uint_as_float(words[0]), __uint_as_float(words[next]), fragment.high[i], fragment.low[i]);
-        } else if constexpr (S == Step::single) {
-            fragment.high[i] = split_bf16(__uint_as_float(rows[i % 2][i / 2 * half_pitch]));
-        } else if constexpr (bf16_thrice) {
-            const u32* words = rows[i % 2] + i / 2 * (8 * word_pitch);
-            split_bf16(__uint_as_float(words[0]), __uint_as_float(words[half_pitch]), fragment.high[i],
-                       fragment.low[i]);
-        } else {
-            const u32 word = rows[i % 2][i / 2 * half_pitch];
-            if constexpr (native || boxes) fragment.high[i] = word;  // boxes come rounded to TF32
-            if constexpr (tf32_once && !boxes) fragment.high[i] = round_to_tf32(__uint_as_float(word));
-            if constexpr (tf32_thrice) split_tf32(__uint_as_float(word), fragment.high[i], fragment.low[i]);
+    for (int half = 0; half < 2; ++half) {
+        const int first = half * (two_words && S == Step::channels ? 8 * word_pitch : half_pitch);
+        const Floats<2> words = load_rows(row + first, second_row + first);
+        Floats<2> others{};
+        if constexpr (two_words) others = load_rows(row + first + second, second_row + first + second);
+#pragma unroll
+        for (int i = 0; i < 2; ++i) {
+            u32& high = fragment.high[2 * half + i];
+            u32& low = fragment.low[2 * half + i];
+            if constexpr (two_words) {
+                split_bf16(words.v[i], others.v[i], high, low);
+            } else if constexpr (S == Step::single) {
+                high = split_bf16(words.v[i]);
+            } else if constexpr (tf32_thrice) {
+                split_tf32(words.v[i], high, low);
+            } else if constexpr (tf32_once && !boxes) {
+                high = round_to_tf32(words.v[i]);
+            } else {
+                high = __float_as_uint(words.v[i]);  // boxes come rounded to TF32
+            }
         }
     }
     return fragment;
@@ -101,7 +113,7 @@ __device__ __forceinline__ Rows rows_of_lane(int warp_m, int lead) {
     for (int fragment = 0; fragment < m_fragments; ++fragment) {
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
-            Position p = position_of(warp_m * warp_rows + fragment * 16 + half * 8 + lane / 4);
+            Position p = position_of(warp_m, fragment, lane_row(half));
             if (!in_tile(p)) p = {};
             const int row = (p.n * rows_d + p.d + AxisD::halo) * rows_h + p.h + AxisH::halo;
             rows.word[fragment][half] =

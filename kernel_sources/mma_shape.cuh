@@ -18,12 +18,19 @@ constexpr int step_words = bf16_thrice && !tap_pairs ? 16 : 8;
 /// Steps run inside the offsets along the height.
 constexpr bool steps_last = false;
 
+/// The two rows of a fragment whose sums a lane has lie 8 apart, or side by side: then it reads and writes them
+/// together.
+constexpr bool row_pairs = config::row_pairs != 0;
+__device__ __forceinline__ int lane_row(int half) {
+    return threadIdx.x % 32 / 4 * (row_pairs ? 2 : 1) + half * (row_pairs ? 1 : 8);
+}
+
 // A fragment of sums: 16 positions x 8 columns, four of them in a lane.
 constexpr int fragment_rows = 16;
 constexpr int fragment_columns = 8;
 constexpr int fragment_sums = 4;
 __device__ __forceinline__ int fragment_row(int i) {
-    return static_cast<int>(threadIdx.x) % 32 / 4 + i / 2 * 8;
+    return lane_row(i / 2);
 }
 __device__ __forceinline__ int fragment_column(int i) {
     return static_cast<int>(threadIdx.x) % 4 * 2 + i % 2;

@@ -5,9 +5,9 @@
 // What a chunk's products are computed with is included before: Rows, rows_of_lane and multiply_chunk.
 #pragma once
 
+#include "product_direct.cuh"
 #include "product_load.cuh"
 #include "product_split.cuh"
-#include "product_store.cuh"
 
 namespace tconv::product {
 
@@ -89,10 +89,14 @@ __device__ __forceinline__ const u32* weights_of(const u32* stage, int chunk) {
 
 __device__ __forceinline__ void store_tile(const Sums& sums, const Call& call, const Place& place, int warp_m,
                                            int warp_n) {
+    const int first_channel = place.channel_block * block_channels + warp_n * n_fragments * fragment_columns;
+    if constexpr (direct_store) {
+        store_direct(sums, call.bias, call.output, place, call.batch, warp_m, first_channel);
+        return;
+    }
     const Staging staging = make_staging(place, call.output, call.batch, threadIdx.x / 32, warp_m);
     __syncwarp();
     const bool aligned = reinterpret_cast<u64>(call.output) % (store_vector * sizeof(Element)) == 0;
-    const int first_channel = place.channel_block * block_channels + warp_n * n_fragments * fragment_columns;
     if constexpr (packed) {
         store_packed(sums, staging, call.bias, call.output, place, aligned);
     } else if constexpr (stores_rows) {

@@ -35,8 +35,7 @@ struct Line {
     int channel, d, h;
 };
 
-__device__ __forceinline__ Segment segment_of(const Place& place, const Element* output, int batch, int number) {
-    const Position p = position_of(number);
+__device__ __forceinline__ Segment segment_of(const Place& place, const Element* output, int batch, const Position& p) {
     const Index out_d = (place.q_d + p.d) * AxisD::stride + place.phase_d - AxisD::padding;
     const Index out_h = (place.q_h + p.h) * AxisH::stride + place.phase_h - AxisH::padding;
     const Index out_w = (place.q_w + p.w) * AxisW::stride + place.phase_w - AxisW::padding;
@@ -66,7 +65,7 @@ __device__ __forceinline__ Staging make_staging(const Place& place, const Elemen
     auto* bytes = dynamic_shared<unsigned char>() + config::staging_begin + warp * config::staging_bytes;
     Staging staging{reinterpret_cast<Segment*>(bytes), reinterpret_cast<Element*>(bytes + config::table_bytes)};
     for (int i = threadIdx.x % 32; i < segments; i += 32)
-        staging.table[i] = segment_of(place, output, batch, warp_m * warp_rows + i * segment);
+        staging.table[i] = segment_of(place, output, batch, position_of(warp_m * warp_rows + i * segment));
     return staging;
 }
 

@@ -86,6 +86,12 @@ __device__ __forceinline__ void store(float* address, Floats<N> value, int line 
     __builtin_memcpy(address, &value, sizeof value);
 }
 
+/// The same to the device's memory; the compiler may take an access of plain values apart.
+template <int N>
+__device__ __forceinline__ void store_global(float* address, Floats<N> value, int line = __builtin_LINE()) {
+    store<N>(address, value, line);
+}
+
 /// Starts a copy of BYTES bytes from global to shared memory, both addresses multiples of BYTES. Where `valid` is false
 /// it writes zeros and does not read the global address. The bytes are there after copy_async_wait.
 template <int BYTES>
@@ -193,6 +199,19 @@ __device__ __forceinline__ void store(float* address, Floats<N> value) {
         *reinterpret_cast<float4*>(address) = make_float4(value.v[0], value.v[1], value.v[2], value.v[3]);
     } else if constexpr (N == 2) {
         *reinterpret_cast<float2*>(address) = make_float2(value.v[0], value.v[1]);
+    } else {
+        *address = value.v[0];
+    }
+}
+
+template <int N>
+__device__ __forceinline__ void store_global(float* address, Floats<N> value) {
+    if constexpr (N == 4) {
+        asm volatile("st.global.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(address), "f"(value.v[0]), "f"(value.v[1]),
+                     "f"(value.v[2]), "f"(value.v[3])
+                     : "memory");
+    } else if constexpr (N == 2) {
+        asm volatile("st.global.v2.f32 [%0], {%1, %2};" ::"l"(address), "f"(value.v[0]), "f"(value.v[1]) : "memory");
     } else {
         *address = value.v[0];
     }

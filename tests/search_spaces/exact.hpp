@@ -99,19 +99,27 @@ private:
     OnDevice<std::uint8_t> memory_;
 };
 
+/// Largest integers of a test's input and weights.
+struct Largest {
+    std::int64_t input;
+    std::int64_t weight;
+    Largest(std::int64_t both) : input(both), weight(both) {}
+    Largest(std::int64_t of_input, std::int64_t of_weight) : input(of_input), weight(of_weight) {}
+};
+
 /// Runs a config on integers of at most `largest`, whose sums are exact in fp32 whatever the arithmetic and the order:
 /// every output must be the scatter's, rounded once.
 inline void check_exact(const SearchSpace& space, Draw& draw, const Problem& p, const Config& config,
-                        std::int64_t largest = 8, const Machine& machine = emulator_machine()) {
+                        Largest largest = 8, const Machine& machine = emulator_machine()) {
     INFO(key(p) << " | " << to_string(config));
     Device& device = machine.device;
     const LaunchPlan plan = space.plan(p, device.info(), config);
     check_plan(plan, p, device.info());
     const auto module = machine.build(specialise(plan, p, config), kernel_names(plan));
 
-    const auto input = draw_integers(draw, input_elements(p), largest);
-    const auto weight = draw_integers(draw, weight_elements(p), largest);
-    const auto bias = draw_integers(draw, bias_elements(p), largest);
+    const auto input = draw_integers(draw, input_elements(p), largest.input);
+    const auto weight = draw_integers(draw, weight_elements(p), largest.weight);
+    const auto bias = draw_integers(draw, bias_elements(p), largest.input);
     const auto expected = scatter(p, output_extents(p), input, weight, bias);
     const PlacedTensor in(device, elements_of(p.dtype, input), plan.alignment);
     const PlacedTensor w(device, elements_of(p.dtype, weight), plan.alignment);

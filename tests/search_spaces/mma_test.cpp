@@ -30,7 +30,7 @@ Problem draw_typed_problem(test::Draw& draw) {
     return p;
 }
 
-/// Every value of every third parameter from `first` on.
+/// Every value of every sixth parameter from `first` on.
 void check_values(std::size_t first) {
     // Problems on which each value has a valid config: wide rows of whole vectors, several phases, taps and channels.
     const std::array problems{
@@ -40,9 +40,10 @@ void check_values(std::size_t first) {
         parse_key("2d n1 ci144 co130 g1 i8x8 k2x2 s2x2 p0x0 op0x0 d1x1 nobias f16 nhwc"),
         parse_key("1d n1 ci70 co20 g1 i260 k3 s1 p1 op0 d1 nobias f32 nhwc"),
         parse_key("3d n1 ci8 co8 g1 i8x8x8 k3x3x3 s2x2x2 p1x1x1 op1x1x1 d1x1x1 nobias f32 nchw"),
+        parse_key("2d n2 ci10 co6 g1 i6x20 k2x2 s2x2 p0x0 op0x0 d1x1 bias f32 nchw"),
     };
     test::Draw draw(59);
-    for (std::size_t i = first; i < mma().parameters().size(); i += 3) {
+    for (std::size_t i = first; i < mma().parameters().size(); i += 6) {
         const Parameter& parameter = mma().parameters()[i];
         for (const std::int64_t value : parameter.values) {
             bool covered = false;
@@ -85,6 +86,18 @@ TEST_CASE("every value of every parameter of the mma family is exact in the emul
 
 TEST_CASE("every value of every parameter of the mma family is exact in the emulator, third part") {
     check_values(2);
+}
+
+TEST_CASE("every value of every parameter of the mma family is exact in the emulator, fourth part") {
+    check_values(3);
+}
+
+TEST_CASE("every value of every parameter of the mma family is exact in the emulator, fifth part") {
+    check_values(4);
+}
+
+TEST_CASE("every value of every parameter of the mma family is exact in the emulator, sixth part") {
+    check_values(5);
 }
 
 TEST_CASE("the mma family stores rows that begin anywhere within a vector in vectors") {
