@@ -236,14 +236,14 @@ __device__ __forceinline__ void multiply_chunk(Sums& sums, const u32* stage, con
     weights += (warp_n * n_fragments * 32 + threadIdx.x % 32) * fragment_registers;
     if constexpr (tap_pairs) {
         multiply_pairs(sums, stage, rows, place, weights);
-        return;
-    }
+    } else {
 #pragma unroll 1
-    for (int d = 0; d < place.run_d.count; ++d) {
+        for (int d = 0; d < place.run_d.count; ++d) {
 #pragma unroll config::unroll_taps
-        for (int w = 0; w < place.run_w.count; ++w) {
-            const Reach reach{words_back(place, d, w), 0, AxisD::mask(d), AxisW::mask(w)};
-            multiply_steps<Step::channels>(sums, stage, rows, place, reach, weights);
+            for (int w = 0; w < place.run_w.count; ++w) {
+                const Reach reach{words_back(place, d, w), 0, AxisD::mask(d), AxisW::mask(w)};
+                multiply_steps<Step::channels>(sums, stage, rows, place, reach, weights);
+            }
         }
     }
 }
