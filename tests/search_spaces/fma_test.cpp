@@ -49,6 +49,7 @@ void check_values(std::size_t first) {
         parse_key("3d n1 ci8 co8 g1 i8x8x8 k3x3x3 s2x2x2 p1x1x1 op1x1x1 d1x1x1 nobias f32 nchw"),
         parse_key("2d n1 ci4 co24 g1 i4x16 k3x3 s1x1 p1x1 op0x0 d1x1 nobias f32 nchw"),
         parse_key("3d n1 ci4 co3 g1 i10x3x4 k1x2x2 s1x2x1 p0x0x0 op0x0x0 d1x1x1 nobias f32 nchw"),
+        parse_key("3d n1 ci4 co3 g1 i14x1x4 k2x1x1 s1x1x1 p0x0x0 op0x0x0 d1x1x1 nobias f32 nchw"),
         parse_key("2d n130 ci5 co4 g1 i1x1 k2x3 s2x2 p0x0 op0x0 d1x1 bias f16 nchw"),
         parse_key("2d n1 ci3 co2 g1 i17x6 k1x2 s1x1 p0x0 op0x0 d1x1 nobias bf16 nhwc"),
         parse_key("2d n1 ci9 co4 g1 i16x98 k3x3 s1x1 p1x1 op0x0 d2x1 bias f32 nchw"),

@@ -24,8 +24,12 @@ private:
 Candidate some_candidate(const DeviceInfo& device) {
     const std::vector<SearchSpace> spaces = load_search_spaces();
     const Problem problem = test::planted_problem();
-    const Config config = spaces.front().defaults(problem, device).front();
-    return {problem, spaces.front().name(), config, spaces.front().plan(problem, device, config), 1e-4, 0};
+    for (const SearchSpace& space : spaces) {
+        const std::vector<Config> defaults = space.defaults(problem, device);
+        if (defaults.empty()) continue;
+        return {problem, space.name(), defaults.front(), space.plan(problem, device, defaults.front()), 1e-4, 0};
+    }
+    throw Error(ErrorKind::not_found, "no family has a default");
 }
 
 }  // namespace
