@@ -35,11 +35,10 @@ void check_all(const std::vector<std::string>& keys, std::uint64_t seed) {
         check_families(text, draw);
 }
 
-/// Output of a family's first default on given tensors.
-std::vector<double> computed(const SearchSpace& space, const Problem& p, const std::vector<double>& input,
-                             const std::vector<double>& weight) {
+/// Output of a config on given tensors.
+std::vector<double> computed(const SearchSpace& space, const Config& config, const Problem& p,
+                             const std::vector<double>& input, const std::vector<double>& weight) {
     Device& device = *test::emulated().device;
-    const Config config = space.defaults(p, device.info()).front();
     const LaunchPlan plan = space.plan(p, device.info(), config);
     const auto module = test::emulated().build(specialise(plan, p, config), kernel_names(plan));
     const test::OnDevice in(device, test::elements_of(p.dtype, input));
@@ -63,11 +62,14 @@ std::vector<double> computed(const SearchSpace& space, const Problem& p, const s
 void check_values(const std::string& text, const std::vector<double>& input, const std::vector<double>& weight,
                   const std::vector<double>& expected) {
     const Problem p = parse_key(text);
+    test::Draw draw(67);
     int families = 0;
     for (const SearchSpace& space : load_search_spaces()) {
         if (!space.refusal(p, test::emulated().device->info()).empty()) continue;
         INFO(space.name());
-        CHECK(computed(space, p, input, weight) == expected);
+        const auto config = test::draw_config(space, draw, p, [](const Config&) { return true; });
+        REQUIRE(config.has_value());
+        CHECK(computed(space, *config, p, input, weight) == expected);
         ++families;
     }
     CHECK(families > 0);
