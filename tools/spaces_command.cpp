@@ -28,11 +28,14 @@ double full_product(const SearchSpace& space) {
     return product;
 }
 
+/// Counting goes no further: a space of a large problem has billions of configs.
+constexpr std::int64_t k_most_counted = 10000;
+
 std::int64_t count_valid(const SearchSpace& space, const Problem& problem, const DeviceInfo& device) {
     std::int64_t count = 0;
     space.enumerate(problem, device, [&](const Config&) {
         ++count;
-        return true;
+        return count <= k_most_counted;
     });
     return count;
 }
@@ -58,7 +61,9 @@ void print_count(const SearchSpace& space, const Problem& problem, const DeviceI
         fmt::print("  does not take this problem: {}\n", one_line(refusal));
         return;
     }
-    fmt::print("  {} valid configs\n", count_valid(space, problem, device));
+    const std::int64_t count = count_valid(space, problem, device);
+    fmt::print("  {}{} valid configs\n", count > k_most_counted ? "more than " : "", std::min(count, k_most_counted));
+    std::fflush(stdout);
 }
 
 void run_spaces(const SpacesOptions& options) {

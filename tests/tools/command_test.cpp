@@ -172,6 +172,9 @@ TEST_CASE("devices and spaces answer on any machine") {
     CHECK(count.exit_code == 0);
     CHECK(count.out.find(" valid configs") != std::string::npos);
     CHECK(count.out.find("\n  0 valid configs") == std::string::npos);
+    const Finished many = run_tconv(
+        {"spaces", "--input", "8x48x96x96x96", "--weight", "48x24x3x3x3", "--device", "emulator"}, folder.path());
+    CHECK(many.out.find("more than 10000 valid configs") != std::string::npos);
 }
 
 TEST_CASE("output that cannot be written is a failure") {
