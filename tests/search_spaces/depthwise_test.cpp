@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "tests/catch.hpp"
+#include "tests/search_spaces/every_value.hpp"
 #include "tests/search_spaces/exact.hpp"
 #include "tests/support/h200.hpp"
 #include "tests/support/random_problem.hpp"
@@ -59,7 +60,7 @@ TEST_CASE("accepted depthwise configs of random small problems are exact in the 
 
 TEST_CASE("every value of every parameter of the depthwise family is exact in the emulator") {
     // Rows of whole vectors and odd ones, channels last with many and with few channels, several channels a group.
-    const std::array problems{
+    const std::vector<Problem> problems{
         parse_key("2d n2 ci4 co8 g4 i9x48 k4x4 s2x2 p1x1 op0x0 d1x1 bias f16 nchw"),
         parse_key("3d n2 ci6 co9 g3 i5x4x9 k3x3x3 s2x2x2 p1x1x1 op0x0x0 d1x1x1 bias f32 nchw"),
         parse_key("3d n2 ci5 co5 g5 i4x5x9 k4x4x4 s2x2x2 p1x1x1 op0x0x1 d1x1x1 bias f32 nchw"),
@@ -68,21 +69,7 @@ TEST_CASE("every value of every parameter of the depthwise family is exact in th
         parse_key("2d n2 ci64 co64 g64 i5x5 k2x2 s1x1 p0x0 op0x0 d1x1 nobias f16 nhwc"),
         parse_key("3d n1 ci3 co3 g3 i8x4x4 k2x2x2 s1x1x1 p0x0x0 op0x0x0 d1x1x1 nobias f32 nchw"),
     };
-    test::Draw draw(79);
-    for (const Parameter& parameter : depthwise().parameters()) {
-        for (const std::int64_t value : parameter.values) {
-            bool covered = false;
-            for (const Problem& p : problems) {
-                const auto config = test::draw_config(
-                    depthwise(), draw, p, [&](const Config& drawn) { return drawn.at(parameter.name) == value; });
-                if (!config) continue;
-                test::check_exact(depthwise(), draw, p, *config);
-                covered = true;
-            }
-            INFO(parameter.name << " = " << value);
-            CHECK(covered);
-        }
-    }
+    test::check_every_value("depthwise", problems, 79);
 }
 
 TEST_CASE("every problem that the depthwise family takes has a default, and it keeps to plain fp32 arithmetic") {

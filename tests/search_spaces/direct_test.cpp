@@ -2,6 +2,7 @@
 #include <optional>
 
 #include "tests/catch.hpp"
+#include "tests/search_spaces/every_value.hpp"
 #include "tests/search_spaces/exact.hpp"
 #include "tests/support/h200.hpp"
 #include "tests/support/random_problem.hpp"
@@ -56,22 +57,7 @@ TEST_CASE("every value of every parameter of the direct family is exact in the e
     line.stride = {1, 1, 2};
     line.padding = {0, 0, 1};
     line.bias = true;
-    test::Draw draw(37);
-    for (const Parameter& parameter : direct().parameters()) {
-        for (const std::int64_t value : parameter.values) {
-            bool covered = false;
-            for (const Problem& p : {volume, line}) {
-                const auto config =
-                    draw_config(draw, p, [&](const Config& drawn) { return drawn.at(parameter.name) == value; });
-                if (!config) continue;
-                check_config(draw, p, *config);
-                covered = true;
-                break;
-            }
-            INFO(parameter.name << " = " << value);
-            CHECK(covered);
-        }
-    }
+    test::check_every_value("direct", {volume, line}, 37);
 }
 
 TEST_CASE("the direct space of the headline volume has at least 5,000 valid configs") {

@@ -1,6 +1,7 @@
 #include <array>
 
 #include "tests/catch.hpp"
+#include "tests/search_spaces/every_value.hpp"
 #include "tests/search_spaces/exact.hpp"
 #include "tests/support/h200.hpp"
 #include "tests/support/random_problem.hpp"
@@ -53,7 +54,7 @@ TEST_CASE("accepted few_outputs configs of random small problems are exact in th
 
 TEST_CASE("every value of every parameter of the few_outputs family is exact in the emulator") {
     // Rows of whole vectors and odd ones, one channel and several, one phase and many.
-    const std::array problems{
+    const std::vector<Problem> problems{
         parse_key("2d n2 ci19 co1 g1 i9x48 k4x4 s2x2 p1x1 op0x0 d1x1 bias f32 nchw"),
         parse_key("3d n2 ci12 co6 g2 i5x4x9 k3x3x3 s2x2x2 p1x1x1 op1x1x1 d1x1x1 bias f32 nchw"),
         parse_key("3d n1 ci8 co4 g1 i5x5x8 k4x4x4 s2x2x2 p1x1x1 op0x0x0 d1x1x1 nobias f32 nchw"),
@@ -63,21 +64,7 @@ TEST_CASE("every value of every parameter of the few_outputs family is exact in 
         parse_key("2d n1 ci10 co7 g1 i6x7 k2x3 s1x1 p0x1 op0x0 d1x2 nobias f32 nchw"),
         parse_key("3d n1 ci8 co1 g1 i8x6x6 k2x2x2 s1x1x1 p0x0x0 op0x0x0 d1x1x1 nobias f32 nchw"),
     };
-    test::Draw draw(101);
-    for (const Parameter& parameter : few_outputs().parameters()) {
-        for (const std::int64_t value : parameter.values) {
-            bool covered = false;
-            for (const Problem& p : problems) {
-                const auto config = test::draw_config(
-                    few_outputs(), draw, p, [&](const Config& drawn) { return drawn.at(parameter.name) == value; });
-                if (!config) continue;
-                test::check_exact(few_outputs(), draw, p, *config);
-                covered = true;
-            }
-            INFO(parameter.name << " = " << value);
-            CHECK(covered);
-        }
-    }
+    test::check_every_value("few_outputs", problems, 101);
 }
 
 TEST_CASE("every problem that the few_outputs family takes has a default") {

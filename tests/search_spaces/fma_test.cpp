@@ -4,6 +4,7 @@
 #include <string>
 
 #include "tests/catch.hpp"
+#include "tests/search_spaces/every_value.hpp"
 #include "tests/search_spaces/exact.hpp"
 #include "tests/support/random_problem.hpp"
 
@@ -29,18 +30,10 @@ Problem draw_typed_problem(test::Draw& draw) {
     return p;
 }
 
-/// A random config with a value, or none where some thousands of random ones do not have it.
-std::optional<Config> draw_with(test::Draw& draw, const Problem& p, const std::string& name, std::int64_t value) {
-    int tries = 0;
-    const auto config = test::draw_config(
-        fma(), draw, p, [&](const Config& drawn) { return drawn.at(name) == value || ++tries == 10000; });
-    return config && config->at(name) == value ? config : std::nullopt;
-}
-
 /// Every value of every third parameter from `first` on.
 void check_values(std::size_t first) {
     // Problems on which each value has a valid config: wide rows of whole vectors, several phases, taps and channels.
-    const std::array problems{
+    const std::vector<Problem> problems{
         parse_key("3d n3 ci36 co20 g1 i2x6x16 k2x3x3 s2x1x1 p0x1x0 op0x0x0 d1x1x1 bias f32 nchw"),
         parse_key("1d n2 ci40 co3 g1 i600 k9 s2 p1 op0 d1 bias f16 nchw"),
         parse_key("2d n70 ci80 co40 g1 i2x2 k4x4 s2x2 p1x1 op0x0 d1x1 nobias bf16 nhwc"),
@@ -55,22 +48,7 @@ void check_values(std::size_t first) {
         parse_key("2d n1 ci9 co4 g1 i16x98 k3x3 s1x1 p1x1 op0x0 d2x1 bias f32 nchw"),
         parse_key("2d n1 ci5 co2 g1 i16x104 k3x3 s1x1 p1x1 op0x0 d2x1 nobias bf16 nchw"),
     };
-    test::Draw draw(73);
-    for (std::size_t i = first; i < fma().parameters().size(); i += 3) {
-        const Parameter& parameter = fma().parameters()[i];
-        for (const std::int64_t value : parameter.values) {
-            bool covered = false;
-            for (const Problem& p : problems) {
-                const auto config = draw_with(draw, p, parameter.name, value);
-                if (!config) continue;
-                test::check_exact(fma(), draw, p, *config);
-                covered = true;
-                break;
-            }
-            INFO(parameter.name << " = " << value);
-            CHECK(covered);
-        }
-    }
+    test::check_every_value("fma", problems, 73, first, 3);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include "kernel_sources/sources.hpp"
 #include "tests/catch.hpp"
+#include "tests/search_spaces/every_value.hpp"
 #include "tests/search_spaces/exact.hpp"
 #include "tests/support/random_problem.hpp"
 
@@ -33,7 +34,7 @@ Problem draw_typed_problem(test::Draw& draw) {
 /// Every value of every sixth parameter from `first` on.
 void check_values(std::size_t first) {
     // Problems on which each value has a valid config: wide rows of whole vectors, several phases, taps and channels.
-    const std::array problems{
+    const std::vector<Problem> problems{
         parse_key("3d n3 ci36 co20 g1 i2x6x16 k2x3x3 s2x1x1 p0x1x0 op0x0x0 d1x1x1 bias f32 nchw"),
         parse_key("1d n2 ci40 co3 g1 i600 k9 s2 p1 op0 d1 bias f16 nchw"),
         parse_key("2d n70 ci80 co40 g1 i2x2 k4x4 s2x2 p1x1 op0x0 d1x1 nobias bf16 nhwc"),
@@ -42,23 +43,7 @@ void check_values(std::size_t first) {
         parse_key("3d n1 ci8 co8 g1 i8x8x8 k3x3x3 s2x2x2 p1x1x1 op1x1x1 d1x1x1 nobias f32 nchw"),
         parse_key("2d n2 ci10 co6 g1 i6x20 k2x2 s2x2 p0x0 op0x0 d1x1 bias f32 nchw"),
     };
-    test::Draw draw(59);
-    for (std::size_t i = first; i < mma().parameters().size(); i += 6) {
-        const Parameter& parameter = mma().parameters()[i];
-        for (const std::int64_t value : parameter.values) {
-            bool covered = false;
-            for (const Problem& p : problems) {
-                const auto config = test::draw_config(
-                    mma(), draw, p, [&](const Config& drawn) { return drawn.at(parameter.name) == value; });
-                if (!config) continue;
-                test::check_exact(mma(), draw, p, *config);
-                covered = true;
-                break;
-            }
-            INFO(parameter.name << " = " << value);
-            CHECK(covered);
-        }
-    }
+    test::check_every_value("mma", problems, 59, first, 6);
 }
 
 }  // namespace
