@@ -138,7 +138,7 @@ __device__ __forceinline__ void multiply_tile(float (&sums)[rows][tile_n / 2], c
     int used_input = -1;
 #pragma unroll 1
     for (int block = tile.first_block; block < tile.end_block; ++block) {
-        if constexpr (reuse) barrier_wait(pipeline.input.full[turns.input.stage], turns.input.parity);
+        if constexpr (reuse) barrier_wait_together(pipeline.input.full[turns.input.stage], turns.input.parity);
 #pragma unroll 1
         for (int j_d = 0; j_d < tile.taps_d.count; ++j_d) {
 #pragma unroll 1
@@ -154,7 +154,7 @@ __device__ __forceinline__ void multiply_tile(float (&sums)[rows][tile_n / 2], c
                         const int w = (AxisW::max_taps - 1 - j_w) * AxisW::offset_step;
                         input += ((d * pitch_h + h) * pitch_w + w) * k_operand_row;
                     }
-                    barrier_wait(pipeline.weight.full[stage], turns.weight.parity);
+                    barrier_wait_together(pipeline.weight.full[stage], turns.weight.parity);
                     multiply_step(sums, input, first_rows, pipeline.weight.stages + stage * weight_stage,
                                   used_weights >= 0);
                     // The products of the step before are done once only this one's are pending.

@@ -118,7 +118,7 @@ struct Feeder {
     __device__ __forceinline__ void refill(const Ring& ring, const TensorMap& map, const Call& call) {
         if (!owes) return;
         owes = false;
-        barrier_wait(ring.empty[used.stage], used.parity);
+        barrier_wait_together(ring.empty[used.stage], used.parity);
         fill(feed, ring, used.stage, map, call);
     }
 };
@@ -130,7 +130,7 @@ __device__ __forceinline__ void run_block(const Call& call, const TensorMap& map
     const Ring ring = make_ring();
     Feeder feeder;
     if (warp == 0) feeder.start(ring, map, call);
-    if constexpr (resident_weights) barrier_wait(*ring.weights, 0);
+    if constexpr (resident_weights) barrier_wait_together(*ring.weights, 0);
     Turn turn;
     Cursor at;
     enter_tile(at, blockIdx.x, call.batch);
@@ -140,7 +140,7 @@ __device__ __forceinline__ void run_block(const Call& call, const TensorMap& map
 #pragma unroll 1
         for (int chunk = 0; chunk < at.chunks; ++chunk) {
             if (warp == 0) feeder.refill(ring, map, call);
-            barrier_wait(ring.full[turn.stage], turn.parity);
+            barrier_wait_together(ring.full[turn.stage], turn.parity);
             const u32* stage = ring.stage(turn.stage);
             multiply_chunk(sums, stage, weights_of(stage, chunk), rows, at.place, warp_n);
             __syncwarp();

@@ -72,6 +72,13 @@ __device__ __forceinline__ void barrier_wait(Barrier& barrier, u32 parity, int l
     static_cast<void>(tconv_emulator::barrier_wait(&barrier, parity, true, line));
 }
 
+/// The same for a whole warp that goes on with instructions of all lanes together: each lane may learn of the phase's
+/// end at another time, and products of a warp ask that none is ahead.
+__device__ __forceinline__ void barrier_wait_together(Barrier& barrier, u32 parity, int line = __builtin_LINE()) {
+    barrier_wait(barrier, parity, line);
+    __syncwarp();
+}
+
 /// Starts the copy of `map`'s box whose first element is `corner`, {x, y, ...} innermost first: as many coordinates as
 /// the map has dimensions, 1 to 5. They may be negative or beyond the end: what lies outside the array arrives as
 /// zeros. The first is a multiple of 16 bytes. `shared` is a multiple of 128, better of 1024 (see swizzled). `barrier`
@@ -143,6 +150,11 @@ __device__ __forceinline__ void barrier_wait(Barrier& barrier, u32 parity) {
     }
 }
 
+__device__ __forceinline__ void barrier_wait_together(Barrier& barrier, u32 parity) {
+    barrier_wait(barrier, parity);
+    __syncwarp();
+}
+
 #define TCONV_TMA_LOAD(dimensions, coordinates)                                                                       \
     "cp.async.bulk.tensor." dimensions ".shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, " coordinates \
     "], [%2];" ::"r"(tma::shared_address(shared)),                                                                    \
@@ -186,6 +198,7 @@ __device__ void barrier_init_fence();
 __device__ void barrier_arrive(Barrier& barrier);
 __device__ void barrier_arrive_and_expect(Barrier& barrier, u32 bytes);
 __device__ void barrier_wait(Barrier& barrier, u32 parity);
+__device__ void barrier_wait_together(Barrier& barrier, u32 parity);
 template <int N>
 __device__ void tma_load_box(void* shared, const TensorMap& map, Barrier& barrier, const int (&corner)[N]);
 __device__ void tma_load_bytes(void* shared, const void* global, u32 bytes, Barrier& barrier);
