@@ -3,7 +3,7 @@
 #include "tests/catch.hpp"
 #include "tests/device/driver/require_gpu.hpp"
 #include "tests/search_spaces/exact.hpp"
-#include "tests/search_spaces/wide_problem.hpp"
+#include "tests/search_spaces/typed_problems.hpp"
 
 using namespace tconv;
 

@@ -4,7 +4,7 @@
 #include "tests/catch.hpp"
 #include "tests/search_spaces/every_value.hpp"
 #include "tests/search_spaces/exact.hpp"
-#include "tests/search_spaces/wide_problem.hpp"
+#include "tests/search_spaces/typed_problems.hpp"
 #include "tests/support/random_problem.hpp"
 
 using namespace tconv;

@@ -7,6 +7,7 @@
 #include "tests/catch.hpp"
 #include "tests/search_spaces/every_value.hpp"
 #include "tests/search_spaces/exact.hpp"
+#include "tests/search_spaces/typed_problems.hpp"
 #include "tests/support/random_problem.hpp"
 
 using namespace tconv;
@@ -15,20 +16,6 @@ namespace {
 
 const SearchSpace& mma() {
     return test::space_named("mma");
-}
-
-constexpr std::array k_types{DataType::f32, DataType::f16, DataType::bf16};
-
-/// Random problems in every type and layout; the tensor cores want more channels than the other tests' problems have.
-Problem draw_typed_problem(test::Draw& draw) {
-    Problem p = test::draw_problem(draw);
-    p.dtype = k_types[static_cast<std::size_t>(draw.between(0, 2))];
-    p.layout = draw.chance(50) ? Layout::nchw : Layout::nhwc;
-    if (draw.chance(40)) {
-        p.in_channels = p.groups * draw.between(1, 40);
-        p.out_channels = p.groups * draw.between(1, 20);
-    }
-    return p;
 }
 
 /// Every value of every sixth parameter from `first` on.
@@ -51,7 +38,7 @@ void check_values(std::size_t first) {
 TEST_CASE("accepted mma configs of random small problems are exact in the emulator") {
     test::Draw draw(53);
     for (int round = 0; round < test::rounds(40); ++round) {
-        const Problem p = draw_typed_problem(draw);
+        const Problem p = test::draw_typed_problem(draw);
         for (int i = 0; i < 2; ++i) {
             const auto config = test::draw_config(mma(), draw, p, [](const Config&) { return true; });
             INFO(key(p));

@@ -6,6 +6,19 @@
 
 namespace tconv::test {
 
+/// Random problems in every type and layout, some with more channels than a tile takes.
+[[nodiscard]] inline Problem draw_typed_problem(Draw& draw) {
+    constexpr std::array types{DataType::f32, DataType::f16, DataType::bf16};
+    Problem p = draw_problem(draw);
+    p.dtype = types[static_cast<std::size_t>(draw.between(0, 2))];
+    p.layout = draw.chance(50) ? Layout::nchw : Layout::nhwc;
+    if (draw.chance(40)) {
+        p.in_channels = p.groups * draw.between(1, 40);
+        p.out_channels = p.groups * draw.between(1, 20);
+    }
+    return p;
+}
+
 /// Random problems in every type and layout, with as many channels as the tensor cores of compute capability 9.0 ask
 /// for.
 [[nodiscard]] inline Problem draw_wide_problem(Draw& draw) {

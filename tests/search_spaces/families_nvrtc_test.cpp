@@ -1,0 +1,66 @@
+#include <array>
+#include <string>
+#include <utility>
+
+#include "device/nvrtc/nvrtc.hpp"
+#include "kernel_sources/sources.hpp"
+#include "tests/catch.hpp"
+#include "tests/search_spaces/exact.hpp"
+#include "tests/support/h200.hpp"
+
+using namespace tconv;
+
+namespace {
+
+/// Compiles two random configs of the family for the problem, for an H200.
+void check_compiles(const std::string& family, const std::string& text, test::Draw& draw) {
+    static const auto compiler = make_nvrtc_compiler();
+    const SearchSpace& space = test::space_named(family);
+    const Problem p = parse_key(text);
+    for (int i = 0; i < 2; ++i) {
+        const auto config = test::draw_config(
+            space, draw, p, [](const Config&) { return true; }, test::h200());
+        REQUIRE(config.has_value());
+        INFO(family << " " << text << " | " << to_string(*config));
+        const LaunchPlan plan = space.plan(p, test::h200(), *config);
+        check_plan(plan, p, test::h200());
+        CompileRequest request;
+        request.name = plan.source_file;
+        request.source = specialise(plan, p, *config);
+        request.kernels = kernel_names(plan);
+        request.architecture = "sm_90a";
+        const CompileResult compiled = compiler->compile(request);
+        INFO(compiled.log);
+        CHECK(compiled.ok);
+    }
+}
+
+}  // namespace
+
+TEST_CASE("NVRTC compiles the families of implicit products for every kind of operand and store") {
+    test::Draw draw(71);
+    for (const char* family : {"fma", "hopper", "mma"}) {
+        for (const char* text : {"3d n64 ci256 co128 g1 i8x8x8 k4x4x4 s2x2x2 p1x1x1 op0x0x0 d1x1x1 nobias f16 nhwc",
+                                 "1d n8 ci384 co192 g1 i32768 k8 s4 p2 op0 d1 bias bf16 nchw",
+                                 "2d n8 ci128 co64 g1 i256x256 k2x2 s2x2 p0x0 op0x0 d1x1 bias f32 nchw",
+                                 "2d n4 ci512 co256 g1 i64x64 k3x3 s2x2 p0x0 op0x0 d1x1 nobias f32 nhwc"})
+            check_compiles(family, text, draw);
+    }
+}
+
+TEST_CASE("NVRTC compiles the families for small groups and few outputs for every type, layout and store") {
+    test::Draw draw(89);
+    const std::array<std::pair<const char*, const char*>, 9> cases{{
+        {"depthwise", "3d n2 ci64 co64 g64 i32x32x32 k3x3x3 s2x2x2 p1x1x1 op0x0x0 d1x1x1 bias f32 nchw"},
+        {"depthwise", "2d n16 ci64 co64 g64 i64x64 k4x4 s2x2 p1x1 op0x0 d1x1 nobias f16 nchw"},
+        {"depthwise", "2d n16 ci64 co64 g64 i64x64 k4x4 s2x2 p1x1 op0x0 d1x1 bias f16 nhwc"},
+        {"depthwise", "1d n2 ci32 co64 g16 i1000 k5 s3 p2 op1 d2 bias bf16 nchw"},
+        {"depthwise", "2d n2 ci96 co192 g96 i20x30 k3x3 s1x1 p1x1 op0x0 d1x1 nobias bf16 nhwc"},
+        {"depthwise", "3d n1 ci24 co24 g24 i8x8x8 k3x3x3 s2x2x2 p1x1x1 op1x1x1 d1x1x1 nobias f32 nhwc"},
+        {"few_outputs", "3d n64 ci64 co1 g1 i32x32x32 k4x4x4 s2x2x2 p1x1x1 op0x0x0 d1x1x1 nobias f32 nchw"},
+        {"few_outputs", "2d n8 ci56 co1 g1 i270x480 k9x9 s4x4 p4x4 op3x3 d1x1 bias f32 nchw"},
+        {"few_outputs", "2d n128 ci64 co3 g1 i32x32 k4x4 s2x2 p1x1 op0x0 d1x1 nobias f32 nchw"},
+    }};
+    for (const auto& [family, text] : cases)
+        check_compiles(family, text, draw);
+}
