@@ -31,7 +31,8 @@ TuneRun tune(const std::filesystem::path& folder, const std::filesystem::path& d
     words.insert(words.end(), {"--device", "emulator", "--json", "--time-limit", "10m", "--trials",
                                std::to_string(trials), "--database", database.string()});
     TuneRun run;
-    run.process = run_tconv(words, folder, {"TCONV_CACHE=" TCONV_TEST_CACHE}, meanwhile);
+    run.process =
+        run_tconv(words, folder, {"TCONV_CACHE=" TCONV_TEST_CACHE, "TCONV_SEARCH_SPACES=" TCONV_ONE_FAMILY}, meanwhile);
     const auto document = nlohmann::json::parse(run.process.out, nullptr, false);
     if (document.is_object() && document["results"].size() == 1) run.result = document["results"][0];
     return run;

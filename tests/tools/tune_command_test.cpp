@@ -41,7 +41,8 @@ void wait_for(const std::filesystem::path& database, const std::filesystem::path
 TEST_CASE("tune finds a winner, keeps it, and reuses its trials") {
     if (!tconv::host_compiler_status().available) return;
     const tconv::test::ScratchFolder folder;
-    const Finished first = run_tconv(small_tune({"--json"}), folder.path());
+    const std::vector<std::string> one_family{"TCONV_SEARCH_SPACES=" TCONV_ONE_FAMILY};
+    const Finished first = run_tconv(small_tune({"--json"}), folder.path(), one_family);
     INFO(first.err);
     REQUIRE(first.exit_code == 0);
     const auto document = nlohmann::json::parse(first.out);
@@ -53,7 +54,7 @@ TEST_CASE("tune finds a winner, keeps it, and reuses its trials") {
     const std::int64_t measured = result["trials_measured"];
     CHECK(measured >= 1);
 
-    const Finished second = run_tconv(small_tune({"--json"}), folder.path());
+    const Finished second = run_tconv(small_tune({"--json"}), folder.path(), one_family);
     REQUIRE(second.exit_code == 0);
     const auto again = nlohmann::json::parse(second.out)["results"][0];
     CHECK(again["trials_reused"] >= measured);
