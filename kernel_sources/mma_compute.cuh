@@ -68,8 +68,10 @@ __device__ __forceinline__ WeightFragment load_weight_fragment(const u32* words)
     WeightFragment fragment{};
     const auto loaded = load<fragment_registers>(reinterpret_cast<const float*>(words));
 #pragma unroll
-    for (int i = 0; i < fragment_registers; ++i)
-        (i < 2 ? fragment.high : fragment.low)[i % 2] = __float_as_uint(loaded.v[i]);
+    for (int i = 0; i < 2; ++i) {
+        fragment.high[i] = __float_as_uint(loaded.v[i]);
+        if constexpr (split) fragment.low[i] = __float_as_uint(loaded.v[2 + i]);
+    }
     return fragment;
 }
 
