@@ -163,19 +163,18 @@ CudnnBuild PeerOffers::build_one(const Offer& offer, void* handle) {
         runnable.deterministic = !offer.config.notes.nondeterministic;
         // Transforms, a bias added after rounding.
         runnable.exact_on_integers = false;
-        runnable.launch_packed = [call, graph = offer.graph, config = offer.config](const CallTensors& tensors) {
+        const auto run_packed = [call, graph = offer.graph, config = offer.config](const CallTensors& tensors) {
             call->run_packed(tensors);
         };
-        runnable.launch = runnable.launch_packed;
+        runnable.launch = run_packed;
         runnable.packed_weight_bytes = call->packed_weight_bytes();
         if (runnable.packed_weight_bytes > 0) {
             runnable.pack = [call](const CallTensors& tensors) { call->pack(tensors); };
-            runnable.launch = [call, packed = runnable.launch_packed](const CallTensors& tensors) {
-                call->pack(tensors);
-                packed(tensors);
+            runnable.launch_packed = run_packed;
+            runnable.launch = [pack = runnable.pack, run_packed](const CallTensors& tensors) {
+                pack(tensors);
+                run_packed(tensors);
             };
-        } else {
-            runnable.launch_packed = nullptr;
         }
         return {std::move(runnable), {}};
     } catch (const Error& error) {
