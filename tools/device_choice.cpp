@@ -120,13 +120,13 @@ DisturbanceWatch disturbance_watch(const DeviceChoice& choice) {
     };
 }
 
-WorkerCommands worker_commands(const DeviceChoice& choice, const std::string& device_memory_limit) {
+WorkerCommands worker_commands(const DeviceChoice& choice, std::optional<std::size_t> device_memory_limit) {
     // Not the path that the link shows: this very program, also where another version takes its place meanwhile.
     const std::string program = "/proc/self/exe";
     const std::string device = choice.emulator ? "emulator" : fmt::format("cuda:{}", choice.ordinal);
     std::vector<std::string> evaluate{program, "worker", "--device", device};
-    if (parse_device_memory_limit(device_memory_limit))
-        evaluate.insert(evaluate.end(), {"--device-memory-limit", device_memory_limit});
+    if (device_memory_limit)
+        evaluate.insert(evaluate.end(), {"--device-memory-limit", fmt::format("{}", *device_memory_limit >> 20)});
     return {std::move(evaluate),
             {program, "worker", "--compiler", choice.emulator ? k_host_compiler : k_nvrtc_compiler}};
 }

@@ -50,8 +50,8 @@ void limit_device_memory(Device& device, std::optional<std::size_t> bytes);
 inline constexpr const char* k_nvrtc_compiler = "nvrtc";
 inline constexpr const char* k_host_compiler = "host";
 
-/// How this very program is started as the workers of a device; `device_memory_limit` as typed. Throws
-/// Error(bad_input).
-[[nodiscard]] WorkerCommands worker_commands(const DeviceChoice& choice, const std::string& device_memory_limit);
+/// How this very program is started as the workers of a device; the limit in bytes, whole MiB.
+[[nodiscard]] WorkerCommands worker_commands(const DeviceChoice& choice,
+                                             std::optional<std::size_t> device_memory_limit);
 
 }  // namespace tconv

@@ -39,13 +39,14 @@ Database open_database(const std::string& path) {
 class EvaluatorHolder {
 public:
     EvaluatorHolder(const TuneOptions& options, const DeviceChoice& choice) {
+        const std::optional<std::size_t> device_memory = parse_device_memory_limit(options.device_memory_limit);
         if (!options.in_process) {
-            evaluator_ = std::make_unique<WorkerEvaluator>(worker_commands(choice, options.device_memory_limit),
-                                                           worker_limits(options));
+            evaluator_ =
+                std::make_unique<WorkerEvaluator>(worker_commands(choice, device_memory), worker_limits(options));
             return;
         }
         opened_ = open_device(choice);
-        limit_device_memory(*opened_.device, parse_device_memory_limit(options.device_memory_limit));
+        limit_device_memory(*opened_.device, device_memory);
         laboratory_ = std::make_unique<Laboratory>(*opened_.device, *opened_.compiler, disturbance_watch(choice));
         evaluator_ = std::make_unique<LocalEvaluator>(*laboratory_);
     }

@@ -143,4 +143,14 @@ inline void check_exact(const SearchSpace& space, Draw& draw, const Problem& p, 
     }
 }
 
+/// `count` random configs of a problem that has some.
+inline void check_drawn(const SearchSpace& space, Draw& draw, const Problem& p, int count) {
+    for (int i = 0; i < count; ++i) {
+        const auto config = draw_config(space, draw, p, [](const Config&) { return true; });
+        INFO(key(p));
+        REQUIRE(config.has_value());
+        check_exact(space, draw, p, *config);
+    }
+}
+
 }  // namespace tconv::test

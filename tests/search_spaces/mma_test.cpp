@@ -1,6 +1,4 @@
 #include <cmath>
-#include <functional>
-#include <optional>
 #include <string>
 
 #include "kernel_sources/sources.hpp"
@@ -38,13 +36,7 @@ void check_values(std::size_t first) {
 TEST_CASE("accepted mma configs of random small problems are exact in the emulator") {
     test::Draw draw(53);
     for (int round = 0; round < test::rounds(40); ++round) {
-        const Problem p = test::draw_typed_problem(draw);
-        for (int i = 0; i < 2; ++i) {
-            const auto config = test::draw_config(mma(), draw, p, [](const Config&) { return true; });
-            INFO(key(p));
-            REQUIRE(config.has_value());
-            test::check_exact(mma(), draw, p, *config);
-        }
+        test::check_drawn(mma(), draw, test::draw_typed_problem(draw), 2);
     }
 }
 

@@ -22,9 +22,7 @@ void check_families(const std::string& text, test::Draw& draw) {
         if (!space.refusal(p, device).empty()) continue;
         ++families;
         INFO(space.name());
-        const auto config = test::draw_config(space, draw, p, [](const Config&) { return true; });
-        REQUIRE(config.has_value());
-        test::check_exact(space, draw, p, *config);
+        test::check_drawn(space, draw, p, 1);
     }
     CHECK(families > 0);
 }
