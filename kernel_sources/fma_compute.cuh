@@ -44,15 +44,30 @@ __device__ __forceinline__ InputStep load_input(const u32* words) {
     return input;
 }
 
-struct WeightStep {
-    float word[step_channels * lane_columns];
+/// Channels of a step whose weights are whole vectors.
+__device__ constexpr int make_weight_channels() {
+    int channels = 1;
+    while (channels * lane_columns % weight_vector != 0)
+        channels *= 2;
+    return channels;
+}
+constexpr int weight_channels = make_weight_channels();
+
+/// Phases whose weights are at hand together: an input meets some 16 columns in a row, whose sums and weights the
+/// assembler lays into different banks of registers.
+constexpr int phase_group = lane_columns > 8 ? 1 : sum_phases < 16 / lane_columns ? sum_phases : 16 / lane_columns;
+
+struct Weights {
+    float word[weight_channels * lane_columns];
 };
 
-__device__ __forceinline__ WeightStep load_weights(const u32* words) {
-    WeightStep weights{};
+/// The weights of channels `channel` on of one tap.
+__device__ __forceinline__ Weights load_weights(const u32* tap, int channel) {
+    Weights weights{};
 #pragma unroll
-    for (int word = 0; word < step_channels * lane_columns; word += weight_vector) {
-        const auto loaded = load<weight_vector>(reinterpret_cast<const float*>(words + word * column_lanes));
+    for (int word = 0; word < weight_channels * lane_columns; word += weight_vector) {
+        const int before = (channel * lane_columns + word) * column_lanes;
+        const auto loaded = load<weight_vector>(reinterpret_cast<const float*>(tap + before));
 #pragma unroll
         for (int i = 0; i < weight_vector; ++i)
             weights.word[word + i] = loaded.v[i];
@@ -77,30 +92,63 @@ __device__ __forceinline__ Rows rows_of_lane(int warp_m, int lead) {
     return rows;
 }
 
+/// Phases that have a tap at an offset, of each axis, as bits.
+struct Masks {
+    u32 d, h, w;
+
+    __device__ __forceinline__ bool has(int phase) const {
+        return (AxisD::uniform || (d >> phase / (AxisH::tapped * AxisW::tapped) & 1) != 0) &&
+               (AxisH::uniform || (h >> phase / AxisW::tapped % AxisH::tapped & 1) != 0) &&
+               (AxisW::uniform || (w >> phase % AxisW::tapped & 1) != 0);
+    }
+};
+
+/// Some channels of a step at one offset: the positions `input[first...]` against the weights of a group of phases.
+/// Columns run back and forth, so that each product has an input or a weight of the one before.
+template <int Count>
+__device__ __forceinline__ void multiply_group(Sums& sums, const InputStep (&input)[Count], int first, int channel,
+                                               const Weights (&weights)[phase_group], int first_phase,
+                                               const Masks& masks) {
+    constexpr int columns = phase_group * lane_columns;
+#pragma unroll
+    for (int c = 0; c < weight_channels; ++c) {
+#pragma unroll
+        for (int m = 0; m < m_fragments; ++m) {
+#pragma unroll
+            for (int i = 0; i < columns; ++i) {
+                const int at = m % 2 == 0 ? i : columns - 1 - i;
+                const int phase = first_phase + at / lane_columns;
+                const int column = at % lane_columns;
+                if (phase >= sum_phases || !masks.has(phase)) continue;
+                float& sum = sums[m][phase][column / fragment_sums][column % fragment_sums];
+                sum = fmaf(input[first + m].channel[channel + c],
+                           weights[at / lane_columns].word[c * lane_columns + column], sum);
+            }
+        }
+    }
+}
+
 /// One offset: the positions `input[first...]` against the weights of every phase that has a tap here. `weights` moves
 /// on.
 template <int Count>
-__device__ __forceinline__ void multiply_tap(Sums& sums, const InputStep (&input)[Count], int first, u32 mask_d,
-                                             u32 mask_h, u32 mask_w, const u32*& weights) {
+__device__ __forceinline__ void multiply_tap(Sums& sums, const InputStep (&input)[Count], int first, const Masks& masks,
+                                             const u32*& weights) {
 #pragma unroll
-    for (int phase = 0; phase < sum_phases; ++phase) {
-        const bool tapped = (AxisD::uniform || (mask_d >> phase / (AxisH::tapped * AxisW::tapped) & 1) != 0) &&
-                            (AxisH::uniform || (mask_h >> phase / AxisW::tapped % AxisH::tapped & 1) != 0) &&
-                            (AxisW::uniform || (mask_w >> phase % AxisW::tapped & 1) != 0);
-        if (!tapped) continue;
-        const WeightStep weight = load_weights(weights);
+    for (int phase = 0; phase < sum_phases; phase += phase_group) {
+        int taps = 0;
 #pragma unroll
-        for (int channel = 0; channel < step_channels; ++channel) {
+        for (int channel = 0; channel < step_channels; channel += weight_channels) {
+            Weights loaded[phase_group];
+            taps = 0;
 #pragma unroll
-            for (int m = 0; m < m_fragments; ++m) {
-#pragma unroll
-                for (int column = 0; column < lane_columns; ++column) {
-                    float& sum = sums[m][phase][column / fragment_sums][column % fragment_sums];
-                    sum = fmaf(input[first + m].channel[channel], weight.word[channel * lane_columns + column], sum);
-                }
+            for (int i = 0; i < phase_group; ++i) {
+                if (phase + i >= sum_phases || !masks.has(phase + i)) continue;
+                loaded[i] = load_weights(weights + taps * tap_words, channel);
+                ++taps;
             }
+            multiply_group(sums, input, first, channel, loaded, phase, masks);
         }
-        weights += tap_words;
+        weights += taps * tap_words;
     }
 }
 
@@ -140,7 +188,8 @@ __device__ __forceinline__ void multiply_reusing(Sums& sums, const u32* stage, c
             input[row] = load_input<Element>(first + step * (step_words * word_pitch) + row * row_words);
 #pragma unroll
         for (int h = 0; h < AxisH::offsets; ++h)
-            multiply_tap(sums, input, (AxisH::offsets - 1 - h) * AxisH::unit, mask_d, AxisH::mask(h), mask_w, weights);
+            multiply_tap(sums, input, (AxisH::offsets - 1 - h) * AxisH::unit, {mask_d, AxisH::mask(h), mask_w},
+                         weights);
     }
 }
 
@@ -159,7 +208,7 @@ __device__ __forceinline__ void multiply_each(Sums& sums, const u32* stage, cons
 #pragma unroll
             for (int m = 0; m < m_fragments; ++m)
                 input[m] = load_input<Element>(positions[m] + step * (step_words * word_pitch));
-            multiply_tap(sums, input, 0, mask_d, AxisH::mask(h), mask_w, weights);
+            multiply_tap(sums, input, 0, {mask_d, AxisH::mask(h), mask_w}, weights);
         }
     }
 }
