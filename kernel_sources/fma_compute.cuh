@@ -216,7 +216,7 @@ __device__ __forceinline__ void multiply_each(Sums& sums, const u32* stage, cons
 /// All products of the chunk whose input is in `stage`.
 __device__ __forceinline__ void multiply_chunk(Sums& sums, const u32* stage, const u32* weights, const Rows& rows,
                                                const Place& place, int warp_n) {
-    weights += warp_n * warp_words + threadIdx.x % column_lanes * weight_vector;
+    weights += warp_n * warp_words + column_lane() * weight_vector;
 #pragma unroll unrolled_d
     for (int d = 0; d < place.run_d.count; ++d) {
 #pragma unroll unrolled_w
