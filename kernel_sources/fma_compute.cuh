@@ -25,23 +25,43 @@ __device__ __forceinline__ float half_of(float word, int half) {
     return to_float(T{static_cast<u16>(__float_as_uint(word) >> (16 * half))});
 }
 
+/// The channels of word `word` of a step.
 template <class T>
+__device__ __forceinline__ void put_word(InputStep& input, int word, float value) {
+    if constexpr (sizeof(T) == 2) {
+        input.channel[2 * word] = half_of<T>(value, 0);
+        input.channel[2 * word + 1] = half_of<T>(value, 1);
+    } else {
+        input.channel[word] = value;
+    }
+}
+
+/// One position.
 __device__ __forceinline__ InputStep load_input(const u32* words) {
     InputStep input{};
 #pragma unroll
     for (int word = 0; word < step_words; word += input_vector) {
         const auto loaded = load<input_vector>(reinterpret_cast<const float*>(words + word * word_pitch));
 #pragma unroll
-        for (int i = 0; i < input_vector; ++i) {
-            if constexpr (sizeof(T) == 2) {
-                input.channel[2 * (word + i)] = half_of<T>(loaded.v[i], 0);
-                input.channel[2 * (word + i) + 1] = half_of<T>(loaded.v[i], 1);
-            } else {
-                input.channel[word + i] = loaded.v[i];
-            }
-        }
+        for (int i = 0; i < input_vector; ++i)
+            put_word<Element>(input, word + i, loaded.v[i]);
     }
     return input;
+}
+
+/// `row_vector` positions side by side, from `input[first]` on.
+__device__ __forceinline__ void load_inputs(InputStep (&input)[m_fragments], int first, const u32* words) {
+    if constexpr (row_vector == 1) {
+        input[first] = load_input(words);
+        return;
+    }
+#pragma unroll
+    for (int word = 0; word < step_words; ++word) {
+        const auto loaded = load<row_vector>(reinterpret_cast<const float*>(words + word * word_pitch));
+#pragma unroll
+        for (int i = 0; i < row_vector; ++i)
+            put_word<Element>(input[first + i], word, loaded.v[i]);
+    }
 }
 
 /// Channels of a step whose weights are whole vectors.
@@ -103,12 +123,16 @@ struct Masks {
     }
 };
 
+/// Weights of a group of phases.
+struct GroupWeights {
+    Weights of[phase_group];
+};
+
 /// Some channels of a step at one offset: the positions `input[first...]` against the weights of a group of phases.
 /// Columns run back and forth, so that each product has an input or a weight of the one before.
 template <int Count>
 __device__ __forceinline__ void multiply_group(Sums& sums, const InputStep (&input)[Count], int first, int channel,
-                                               const Weights (&weights)[phase_group], int first_phase,
-                                               const Masks& masks) {
+                                               const GroupWeights& weights, int first_phase, const Masks& masks) {
     constexpr int columns = phase_group * lane_columns;
 #pragma unroll
     for (int c = 0; c < weight_channels; ++c) {
@@ -122,33 +146,50 @@ __device__ __forceinline__ void multiply_group(Sums& sums, const InputStep (&inp
                 if (phase >= sum_phases || !masks.has(phase)) continue;
                 float& sum = sums[m][phase][column / fragment_sums][column % fragment_sums];
                 sum = fmaf(input[first + m].channel[channel + c],
-                           weights[at / lane_columns].word[c * lane_columns + column], sum);
+                           weights.of[at / lane_columns].word[c * lane_columns + column], sum);
             }
         }
     }
 }
 
-/// One offset: the positions `input[first...]` against the weights of every phase that has a tap here. `weights` moves
-/// on.
+/// Those of the phases that have a tap, which lie behind one another.
+__device__ __forceinline__ GroupWeights load_group(const u32* taps, int channel, int first_phase, const Masks& masks) {
+    GroupWeights group;
+    int before = 0;
+#pragma unroll
+    for (int i = 0; i < phase_group; ++i) {
+        if (first_phase + i >= sum_phases || !masks.has(first_phase + i)) continue;
+        group.of[i] = load_weights(taps + before * tap_words, channel);
+        ++before;
+    }
+    return group;
+}
+
+__device__ __forceinline__ int taps_of(int first_phase, const Masks& masks) {
+    int taps = 0;
+#pragma unroll
+    for (int i = 0; i < phase_group; ++i)
+        taps += first_phase + i < sum_phases && masks.has(first_phase + i) ? 1 : 0;
+    return taps;
+}
+
+/// One offset: the positions `input[first...]` against the weights of every phase that has a tap here; the next
+/// channels' weights are on their way while some are used. `weights` moves on.
 template <int Count>
 __device__ __forceinline__ void multiply_tap(Sums& sums, const InputStep (&input)[Count], int first, const Masks& masks,
                                              const u32*& weights) {
 #pragma unroll
     for (int phase = 0; phase < sum_phases; phase += phase_group) {
-        int taps = 0;
+        GroupWeights group = load_group(weights, 0, phase, masks);
 #pragma unroll
         for (int channel = 0; channel < step_channels; channel += weight_channels) {
-            Weights loaded[phase_group];
-            taps = 0;
-#pragma unroll
-            for (int i = 0; i < phase_group; ++i) {
-                if (phase + i >= sum_phases || !masks.has(phase + i)) continue;
-                loaded[i] = load_weights(weights + taps * tap_words, channel);
-                ++taps;
-            }
-            multiply_group(sums, input, first, channel, loaded, phase, masks);
+            GroupWeights next = group;
+            if (channel + weight_channels < step_channels)
+                next = load_group(weights, channel + weight_channels, phase, masks);
+            multiply_group(sums, input, first, channel, group, phase, masks);
+            group = next;
         }
-        weights += taps * tap_words;
+        weights += taps_of(phase, masks) * tap_words;
     }
 }
 
@@ -185,7 +226,7 @@ __device__ __forceinline__ void multiply_reusing(Sums& sums, const u32* stage, c
         InputStep input[reused_rows];
 #pragma unroll
         for (int row = 0; row < reused_rows; ++row)
-            input[row] = load_input<Element>(first + step * (step_words * word_pitch) + row * row_words);
+            input[row] = load_input(first + step * (step_words * word_pitch) + row * row_words);
 #pragma unroll
         for (int h = 0; h < AxisH::offsets; ++h)
             multiply_tap(sums, input, (AxisH::offsets - 1 - h) * AxisH::unit, {mask_d, AxisH::mask(h), mask_w},
@@ -206,8 +247,8 @@ __device__ __forceinline__ void multiply_each(Sums& sums, const u32* stage, cons
         for (int step = 0; step < steps; ++step) {
             InputStep input[m_fragments];
 #pragma unroll
-            for (int m = 0; m < m_fragments; ++m)
-                input[m] = load_input<Element>(positions[m] + step * (step_words * word_pitch));
+            for (int m = 0; m < m_fragments; m += row_vector)
+                load_inputs(input, m, positions[m] + step * (step_words * word_pitch));
             multiply_tap(sums, input, 0, {mask_d, AxisH::mask(h), mask_w}, weights);
         }
     }

@@ -34,7 +34,8 @@ __device__ __forceinline__ int fragment_row(int) {
     const int lane = static_cast<int>(threadIdx.x) % 32;
     return lane / (2 * column_lanes) * 2 + lane % 2;
 }
-/// A lane has one row of a fragment.
+/// A lane has one row of a fragment; those of so many fragments lie side by side and come in one load.
+constexpr int row_vector = config::row_vector;
 constexpr bool row_pairs = false;
 __device__ __forceinline__ int lane_row(int) {
     return fragment_row(0);

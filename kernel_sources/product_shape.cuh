@@ -295,21 +295,25 @@ struct Position {
 __device__ __forceinline__ bool in_tile(const Position& position) {
     return position.n < tile_n && position.h < tile_h;
 }
-__device__ __forceinline__ Position position_of(int warp, int fragment, int row) {
+/// Row of its warp that a row of a fragment is: rows of `row_vector` fragments lie side by side.
+__device__ __forceinline__ int row_number(int fragment, int row) {
+    return fragment / row_vector * (row_vector * fragment_rows) + row * row_vector + fragment % row_vector;
+}
+__device__ __forceinline__ Position position_of(int number) {
     if constexpr (config::reuse_rows != 0) {
         // The fragments of a warp lie above each other: some of the tile's columns, which are numbered along w, d, n.
         constexpr int warps = (tile_n * tile_d * tile_w + fragment_rows - 1) / fragment_rows;  // side by side
-        const int column = warp % warps * fragment_rows + row;
-        return {column / (tile_w * tile_d), column / tile_w % tile_d, warp / warps * m_fragments + fragment,
-                column % tile_w};
+        const int warp = number / warp_rows;
+        const int column = warp % warps * fragment_rows + number % fragment_rows;
+        return {column / (tile_w * tile_d), column / tile_w % tile_d,
+                warp / warps * m_fragments + number / fragment_rows % m_fragments, column % tile_w};
     }
-    const int number = warp * warp_rows + fragment * fragment_rows + row;
     const int w = number % tile_w;
     return {number / (tile_w * tile_h * tile_d), number / (tile_w * tile_h) % tile_d, number / tile_w % tile_h,
             w - w / warp_rows * overlap};
 }
-__device__ __forceinline__ Position position_of(int number) {
-    return position_of(number / warp_rows, number / fragment_rows % m_fragments, number % fragment_rows);
+__device__ __forceinline__ Position position_of(int warp, int fragment, int row) {
+    return position_of(warp * warp_rows + row_number(fragment, row));
 }
 
 }  // namespace tconv::product
