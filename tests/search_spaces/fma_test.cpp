@@ -100,3 +100,17 @@ TEST_CASE("positions of a lane that lie side by side are exact in every type") {
         }
     }
 }
+
+TEST_CASE("rows serve the taps of a phase that a block computes alone") {
+    test::Draw draw(101);
+    for (const char* text : {"2d n2 ci7 co6 g1 i9x8 k4x4 s2x2 p1x1 op0x0 d1x1 bias f32 nchw",
+                             "3d n1 ci8 co4 g1 i2x6x5 k2x6x3 s2x3x2 p0x2x1 op0x1x0 d1x1x1 nobias f16 nhwc"}) {
+        const Problem p = parse_key(text);
+        const auto config = test::draw_config(fma(), draw, p, [](const Config& drawn) {
+            return drawn.at("reuse_rows") == 1 && drawn.at("joined_axes") < 2;
+        });
+        INFO(text);
+        REQUIRE(config.has_value());
+        test::check_exact(fma(), draw, p, *config);
+    }
+}
