@@ -1,6 +1,4 @@
-#include <algorithm>
 #include <array>
-#include <cstdint>
 #include <string>
 #include <utility>
 
@@ -127,16 +125,7 @@ TEST_CASE("random layers whose kernel is the stride are exact where tensors are 
     test::Draw draw(97);
     int checked = 0;
     while (checked < test::rounds(10)) {
-        Problem p = test::draw_wide_problem(draw);
-        p.dtype = draw.chance(50) ? DataType::f16 : DataType::bf16;
-        p.layout = Layout::nchw;
-        for (std::size_t axis = 0; axis < 3; ++axis) {
-            p.stride[axis] = p.kernel[axis] = std::min(p.kernel[axis], std::int64_t{4});
-            p.padding[axis] = std::min(p.padding[axis], p.kernel[axis] * p.input[axis] / 2 - 1);
-            p.padding[axis] = std::max(p.padding[axis], std::int64_t{0});
-            p.dilation[axis] = 1;
-            p.output_padding[axis] = 0;
-        }
+        const Problem p = test::draw_upsampling(draw);
         const auto raw = [](const Config& drawn) { return drawn.at("raw_input") + drawn.at("raw_weights") > 0; };
         const auto config = test::draw_config(hopper(), draw, p, raw);
         if (!config) continue;
