@@ -52,8 +52,8 @@ TEST_CASE("on a GPU tensors that the hopper family reads as they lie are read ex
     const SearchSpace& space = test::space_named("hopper");
     test::Draw draw(63);
     int checked = 0;
-    while (checked < test::rounds(15)) {
-        const Problem p = test::draw_upsampling(draw);
+    while (checked < test::rounds(30)) {
+        const Problem p = draw.chance(50) ? test::draw_upsampling(draw) : test::draw_channels_last(draw);
         const auto raw = [](const Config& drawn) { return drawn.at("raw_input") + drawn.at("raw_weights") > 0; };
         const auto config = test::draw_config(space, draw, p, raw, device->info());
         if (!config) continue;

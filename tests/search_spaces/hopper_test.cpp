@@ -206,9 +206,7 @@ TEST_CASE("random channels-last layers are exact where their weights are read as
     test::Draw draw(103);
     int checked = 0;
     while (checked < test::rounds(20)) {
-        Problem p = test::draw_wide_problem(draw);
-        p.dtype = draw.chance(50) ? DataType::f16 : DataType::bf16;
-        p.layout = Layout::nhwc;
+        const Problem p = test::draw_channels_last(draw);
         const auto config =
             test::draw_config(hopper(), draw, p, [](const Config& drawn) { return drawn.at("raw_weights") == 1; });
         if (!config) continue;
