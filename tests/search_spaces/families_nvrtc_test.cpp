@@ -44,6 +44,7 @@ TEST_CASE("NVRTC compiles the families of implicit products for every kind of op
                                  "1d n8 ci384 co192 g1 i32768 k8 s4 p2 op0 d1 bias bf16 nchw",
                                  "2d n8 ci128 co64 g1 i256x256 k2x2 s2x2 p0x0 op0x0 d1x1 bias f32 nchw",
                                  "2d n16 ci256 co64 g1 i64x64 k2x2 s2x2 p0x0 op0x0 d1x1 bias f16 nchw",
+                                 "2d n32 ci2048 co256 g1 i8x6 k4x4 s2x2 p1x1 op0x0 d1x1 nobias bf16 nhwc",
                                  "2d n4 ci512 co256 g1 i64x64 k3x3 s2x2 p0x0 op0x0 d1x1 nobias f32 nhwc"})
             check_compiles(family, text, draw);
     }
