@@ -22,9 +22,8 @@ constexpr int registers_left =
     8;
 constexpr int consumer_registers = registers_left > 240 ? 240 : registers_left;
 
-/// Stages of shared memory that are filled and used in turn.
+/// Barriers of stages of shared memory that are filled and used in turn.
 struct Ring {
-    unsigned char* stages;
     Barrier* full;   // the stage's operands have arrived
     Barrier* empty;  // every consumer is done with them
 };
@@ -42,15 +41,18 @@ struct Turn {
 };
 
 struct Pipeline {
-    Ring input;
-    Ring weight;
+    Ring input;  // with barriers of its own where boxes are reused
+    Ring step;   // of the weights, unless they are resident, and of boxes that are not reused
+    unsigned char* inputs;
+    unsigned char* weights;
+    Barrier* resident;  // weights have arrived, for good
     unsigned char* staging;
 };
 
 /// Where a warpgroup stands.
 struct Turns {
     Turn<input_stages> input;
-    Turn<weight_stages> weight;
+    Turn<step_stages> step;
 };
 
 /// Where weights come from.
@@ -115,25 +117,40 @@ __device__ __forceinline__ void load_tile(const Tile& tile, Turns& turns, const 
             barrier_wait(pipeline.input.empty[turns.input.stage], turns.input.parity ^ 1);
             barrier_arrive_and_expect(full, input_bytes);
             load_input(tile, block, AxisD::max_taps - 1, AxisH::max_taps - 1, AxisW::max_taps - 1,
-                       pipeline.input.stages + turns.input.stage * input_stage, input, full);
+                       pipeline.inputs + turns.input.stage * input_stage, input, full);
             turns.input.advance();
         }
+        if constexpr (!steps_wait) continue;
         for (int j_d = 0; j_d < tile.taps_d.count; ++j_d) {
             for (int j_h = 0; j_h < tile.taps_h.count; ++j_h) {
                 for (int j_w = 0; j_w < tile.taps_w.count; ++j_w) {
-                    const int stage = turns.weight.stage;
-                    Barrier& full = pipeline.weight.full[stage];
-                    barrier_wait(pipeline.weight.empty[stage], turns.weight.parity ^ 1);
-                    barrier_arrive_and_expect(full, weight_stage + (reuse ? 0 : input_bytes));
+                    const int stage = turns.step.stage;
+                    Barrier& full = pipeline.step.full[stage];
+                    barrier_wait(pipeline.step.empty[stage], turns.step.parity ^ 1);
+                    barrier_arrive_and_expect(full, (resident ? 0 : weight_stage) + (reuse ? 0 : input_bytes));
                     if constexpr (!reuse)
-                        load_input(tile, block, j_d, j_h, j_w, pipeline.input.stages + stage * input_stage, input,
-                                   full);
-                    load_weights(tile, block, tap_of(tile, j_d, j_h, j_w), step++,
-                                 pipeline.weight.stages + stage * weight_stage, weights, full);
-                    turns.weight.advance();
+                        load_input(tile, block, j_d, j_h, j_w, pipeline.inputs + stage * input_stage, input, full);
+                    if constexpr (!resident)
+                        load_weights(tile, block, tap_of(tile, j_d, j_h, j_w), step++,
+                                     pipeline.weights + stage * weight_stage, weights, full);
+                    turns.step.advance();
                 }
             }
         }
+    }
+}
+
+/// All weights of a block's tiles, which have the same columns.
+__device__ __forceinline__ void load_resident(const Tile& tile, const Pipeline& pipeline, const Weights& weights) {
+    for (int step = 0; step < weight_stages; ++step) {
+        Barrier& full = pipeline.resident[step / barrier_steps];
+        barrier_arrive_and_expect(full, weight_stage);
+        int block = step;
+        const int j_w = split_off(block, AxisW::max_taps);
+        const int j_h = split_off(block, AxisH::max_taps);
+        const int j_d = split_off(block, AxisD::max_taps);
+        load_weights(tile, block, tap_of(tile, j_d, j_h, j_w), step, pipeline.weights + step * weight_stage, weights,
+                     full);
     }
 }
 
@@ -179,8 +196,9 @@ __device__ __forceinline__ void multiply_tile(float (&sums)[rows][tile_n / 2], c
         return;
     }
     // What the products in flight still read.
-    int used_weights = -1;
+    int used_stage = -1;
     int used_input = -1;
+    int step = 0;
 #pragma unroll 1
     for (int block = tile.first_block; block < tile.end_block; ++block) {
         if constexpr (reuse) barrier_wait_together(pipeline.input.full[turns.input.stage], turns.input.parity);
@@ -190,27 +208,27 @@ __device__ __forceinline__ void multiply_tile(float (&sums)[rows][tile_n / 2], c
             for (int j_h = 0; j_h < tile.taps_h.count; ++j_h) {
 #pragma unroll 1
                 for (int j_w = 0; j_w < tile.taps_w.count; ++j_w) {
-                    const int stage = turns.weight.stage;
-                    const unsigned char* input =
-                        pipeline.input.stages + (reuse ? turns.input.stage : stage) * input_stage;
+                    const int stage = turns.step.stage;
+                    const unsigned char* input = pipeline.inputs + (reuse ? turns.input.stage : stage) * input_stage;
                     if constexpr (reuse) {
                         const int d = (AxisD::max_taps - 1 - j_d) * AxisD::offset_step;
                         const int h = (AxisH::max_taps - 1 - j_h) * AxisH::offset_step;
                         const int w = (AxisW::max_taps - 1 - j_w) * AxisW::offset_step;
                         input += ((d * pitch_h + h) * pitch_w + w) * k_operand_row;
                     }
-                    barrier_wait_together(pipeline.weight.full[stage], turns.weight.parity);
-                    multiply_step(sums, input, first_rows, pipeline.weight.stages + stage * weight_stage,
-                                  used_weights >= 0);
+                    if constexpr (steps_wait) barrier_wait_together(pipeline.step.full[stage], turns.step.parity);
+                    if constexpr (resident) barrier_wait_together(pipeline.resident[step / barrier_steps], 0);
+                    multiply_step(sums, input, first_rows,
+                                  pipeline.weights + (resident ? step++ : stage) * weight_stage, used_stage >= 0);
                     // The products of the step before are done once only this one's are pending.
                     wgmma_wait<1>();
-                    if (used_weights >= 0) release(pipeline.weight, used_weights);
+                    if (steps_wait && used_stage >= 0) release(pipeline.step, used_stage);
                     if (reuse && used_input >= 0) {
                         release(pipeline.input, used_input);
                         used_input = -1;
                     }
-                    used_weights = stage;
-                    turns.weight.advance();
+                    used_stage = stage;
+                    if constexpr (steps_wait) turns.step.advance();
                 }
             }
         }
@@ -220,7 +238,7 @@ __device__ __forceinline__ void multiply_tile(float (&sums)[rows][tile_n / 2], c
         }
     }
     wgmma_wait<0>();
-    release(pipeline.weight, used_weights);
+    if constexpr (steps_wait) release(pipeline.step, used_stage);
     if constexpr (reuse) release(pipeline.input, used_input);
 }
 
@@ -256,9 +274,12 @@ __device__ __forceinline__ Pipeline make_pipeline() {
     unsigned char* weights = inputs + input_stages * input_stage;
     unsigned char* staging = weights + weight_stages * weight_stage;
     Barrier* barriers = reinterpret_cast<Barrier*>(staging + consumers * staging_bytes);
-    Barrier* input_barriers = barriers + 2 * weight_stages;
-    return {{inputs, input_barriers, input_barriers + input_stages},
-            {weights, barriers, barriers + weight_stages},
+    Barrier* input_barriers = barriers + 2 * step_stages;
+    return {{input_barriers, input_barriers + input_stages},
+            {barriers, barriers + step_stages},
+            inputs,
+            weights,
+            input_barriers + 2 * input_stages,
             staging};
 }
 
@@ -267,6 +288,11 @@ __device__ __forceinline__ void init_barriers(const Ring& ring, int stages) {
         barrier_init(ring.full[stage], 1);
         barrier_init(ring.empty[stage], consumers * (k_warpgroup / 32));
     }
+}
+
+__device__ __forceinline__ void init_resident(Barrier* barriers) {
+    for (int first = 0; first < weight_stages; first += barrier_steps)
+        barrier_init(barriers[first / barrier_steps], min(barrier_steps, weight_stages - first));
 }
 
 }  // namespace tconv::hopper
@@ -294,8 +320,9 @@ extern "C" __global__ void __launch_bounds__(tconv::hopper::threads, tconv::conf
     if (threadIdx.x == 0) {
         tma_prefetch_map(input);
         prefetch_weights(weights);
-        init_barriers(pipeline.weight, weight_stages);
+        init_barriers(pipeline.step, step_stages);
         if constexpr (reuse) init_barriers(pipeline.input, input_stages);
+        if constexpr (resident) init_resident(pipeline.resident);
         barrier_init_fence();
     }
     __syncthreads();
@@ -308,6 +335,7 @@ extern "C" __global__ void __launch_bounds__(tconv::hopper::threads, tconv::conf
     if (group == consumers) {
         give_registers<k_producer_registers>();
         if (threadIdx.x == consumers * k_warpgroup) {
+            if (resident && find_tile(tile, blockIdx.x, batch)) load_resident(tile, pipeline, weights);
             for (int number = blockIdx.x; find_tile(tile, number, batch); number += gridDim.x)
                 load_tile(tile, turns, pipeline, input, weights);
         }

@@ -142,9 +142,15 @@ static_assert(!raw_input || (AxisW::box == run_positions && AxisH::box * AxisD::
 constexpr int input_eights = k_operand_row * (config::reuse == 1 ? pitch_w : 8);
 constexpr int weight_eights = k_operand_row * 8;
 
-// Shared memory: inputs and weights in rings of their own, with one set of barriers where they go together.
+// Shared memory: inputs and weights in rings of their own, with one set of barriers where they go together: a step's.
+// Weights that all tiles of a block need may stay instead (resident); with reuse steps then wait for nothing.
+constexpr bool resident = config::resident != 0;
+constexpr bool steps_wait = !(resident && reuse);
 constexpr int input_stages = config::input_stages;
+constexpr int step_stages = config::step_stages;
 constexpr int weight_stages = config::weight_stages;
+/// Steps of resident weights that arrive at one of at most 32 barriers.
+constexpr int barrier_steps = (weight_stages + 31) / 32;
 constexpr int input_stage = ((reuse ? input_rows : tile_m) * k_operand_row + 1023) / 1024 * 1024;
 /// Raw weights are boxes of 64 columns.
 constexpr int weight_boxes = (tile_n + k_operand_values - 1) / k_operand_values;

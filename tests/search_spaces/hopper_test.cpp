@@ -231,3 +231,30 @@ TEST_CASE("a channels-last layer of 16-bit tensors needs no launch for its opera
         CHECK_FALSE(plan.launches[0].overlaps);
     }
 }
+
+TEST_CASE("weights that stay in shared memory serve every tile of a block") {
+    test::Draw draw(101);
+    int as_they_lie = 0;
+    // One tile of columns and several, steps with boxes of their own and shared ones, more steps than barriers.
+    for (const char* text : {"2d n20 ci96 co24 g1 i16x16 k2x2 s2x2 p0x0 op0x0 d1x1 bias f16 nchw",
+                             "2d n20 ci64 co48 g1 i16x16 k2x2 s2x2 p0x0 op0x0 d1x1 bias bf16 nhwc",
+                             "2d n12 ci40 co24 g1 i20x16 k3x3 s1x1 p1x1 op0x0 d1x1 nobias bf16 nhwc",
+                             "3d n6 ci64 co24 g1 i8x10x9 k3x3x4 s1x1x1 p1x1x1 op0x0x0 d1x1x1 bias f16 nhwc",
+                             "1d n9 ci32 co40 g1 i300 k5 s1 p2 op0 d1 bias f32 nchw"}) {
+        const Problem p = parse_key(text);
+        INFO(text);
+        for (int i = 0; i < 2; ++i) {
+            const auto config =
+                test::draw_config(hopper(), draw, p, [](const Config& drawn) { return drawn.at("resident") == 1; });
+            REQUIRE(config.has_value());
+            test::check_exact(hopper(), draw, p, *config);
+        }
+        const auto raw = test::draw_config(hopper(), draw, p, [](const Config& drawn) {
+            return drawn.at("resident") == 1 && drawn.at("raw_weights") == 1;
+        });
+        if (!raw) continue;
+        test::check_exact(hopper(), draw, p, *raw);
+        ++as_they_lie;
+    }
+    CHECK(as_they_lie >= 3);
+}
