@@ -323,7 +323,7 @@ double Expression::real() const {
 
 std::int64_t Expression::integer() const {
     const double value = real();
-    if (value != std::floor(value)) fail(fmt::format("\"{}\" is {}, which is no integer", impl_->text, value));
+    if (!is_integer(value)) fail(fmt::format("\"{}\" is {}, which is no integer", impl_->text, value));
     return static_cast<std::int64_t>(value);
 }
 

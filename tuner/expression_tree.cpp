@@ -49,6 +49,7 @@ constexpr std::array<std::array<Sign, 6>, k_levels> k_signs{{
 }};
 
 constexpr int k_deepest = 200;
+constexpr int k_most_signs = 1000;  // a chain of signs is as deep a tree
 
 const Function* find_function(std::string_view name) {
     const auto found =
@@ -131,8 +132,10 @@ private:
     ExpressionTree joined(int level) {
         if (level == k_levels) return signed_place();
         ExpressionTree tree = joined(level + 1);
-        while (const auto operation = take_sign(level))
+        while (const auto operation = take_sign(level)) {
+            if (++signs_ > k_most_signs) fail("it is too long");
             tree = {*operation, 0, {}, {std::move(tree), joined(level + 1)}};
+        }
         return tree;
     }
 
@@ -200,6 +203,7 @@ private:
     const std::string& text_;
     std::size_t at_ = 0;
     int depth_ = 0;
+    int signs_ = 0;
 };
 
 }  // namespace
