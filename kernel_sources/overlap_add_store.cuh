@@ -21,6 +21,20 @@ __device__ __forceinline__ float bias_of(const Element* bias, int channel) {
     return 0;
 }
 
+/// Rounds N values to elements and writes them in one access.
+template <int N>
+__device__ __forceinline__ void store_whole(Element* address, const float* values) {
+    if constexpr (sizeof(Element) == 4) {
+        Floats<N> vector;
+#pragma unroll
+        for (int i = 0; i < N; ++i)
+            vector.v[i] = values[i];
+        store_global<N>(reinterpret_cast<float*>(address), vector);
+    } else {
+        store_vector<N>(address, values);
+    }
+}
+
 /// First output of a position: that of the kernel's first tap.
 struct Corner {
     i64 entry;
@@ -38,58 +52,70 @@ __device__ __forceinline__ Corner corner_of(i64 row) {
 constexpr int store_columns = config::store_columns;
 constexpr int store_positions = config::store_positions;
 
-__device__ __forceinline__ void store_run(const Sums& sums, int quad, int first, int quad_n, int second,
-                                          const Corner& corner, const Column& column, int group, const float* biases,
-                                          Element* output) {
+/// True where some of a position's outputs are cropped.
+constexpr bool cropped = AxisD::padding != 0 || AxisH::padding != 0 || AxisW::padding != 0;
+__device__ __forceinline__ bool is_inside(const Corner& corner, const Column& column) {
     const i64 d = corner.d + column.k_d;
     const i64 h = corner.h + column.k_h;
     const i64 w = corner.w + column.k_w;
-    if constexpr (AxisD::padding != 0) {
-        if (d < 0 || d >= AxisD::output) return;
-    }
-    if constexpr (AxisH::padding != 0) {
-        if (h < 0 || h >= AxisH::output) return;
-    }
-    if constexpr (AxisW::padding != 0) {
-        if (w < 0 || w >= AxisW::output) return;
-    }
-    float run[store_positions * store_columns];
+    return d >= 0 && d < AxisD::output && h >= 0 && h < AxisH::output && w >= 0 && w < AxisW::output;
+}
+
+/// The lane's columns in the output: those that begin a run.
+struct OutputColumns {
+    static constexpr int count = quads_n * k_quad / store_columns;
+    int number[count];
+    Index offset[count];  // from a position's corner
+    float bias[quads_n * k_quad];
+
+    __device__ __forceinline__ OutputColumns(const Tile& tile, const Element* biases) {
 #pragma unroll
-    for (int i = 0; i < store_positions; ++i) {
+        for (int i = 0; i < count; ++i) {
+            const int first = i * store_columns;
+            number[i] = tile.column + quad_column(first / k_quad) + first % k_quad;
+            const Column column = column_at(number[i]);
+            offset[i] = static_cast<Index>(output_offset(0, column.channel, column.k_d, column.k_h, column.k_w));
 #pragma unroll
-        for (int j = 0; j < store_columns; ++j)
-            run[i * store_columns + j] = sums[quad][first + i][quad_n][second + j] + biases[second + j];
+            for (int j = 0; j < store_columns; ++j) {
+                const int channel = tile.group * out_group + column_at(number[i] + j).channel;
+                bias[first + j] = number[i] + j < columns ? bias_of(biases, channel) : 0;
+            }
+        }
     }
-    store_vector<store_positions * store_columns>(
-        output + output_offset(corner.entry, group * out_group + column.channel, d, h, w), run);
+};
+
+/// The outputs of the lane's columns at `store_positions` positions from `first` of a quad.
+__device__ __forceinline__ void store_position(const Sums& sums, int quad, int first, i64 row,
+                                               const OutputColumns& lane, int group, Element* output) {
+    const Corner corner = corner_of(row);
+    Element* target = output + output_offset(corner.entry, group * out_group, corner.d, corner.h, corner.w);
+#pragma unroll
+    for (int i = 0; i < OutputColumns::count; ++i) {
+        if (lane.number[i] >= columns) continue;
+        if constexpr (cropped) {
+            if (!is_inside(corner, column_at(lane.number[i]))) continue;
+        }
+        const int column = i * store_columns;
+        float run[store_positions * store_columns];
+#pragma unroll
+        for (int k = 0; k < store_positions * store_columns; ++k) {
+            const int j = column + k % store_columns;
+            run[k] = sums[quad][first + k / store_columns][j / k_quad][j % k_quad] + lane.bias[j];
+        }
+        store_whole<store_positions * store_columns>(target + lane.offset[i], run);
+    }
 }
 
 /// Kernel = stride: every product is an output.
 __device__ __forceinline__ void store_outputs(const Sums& sums, const Tile& tile, i64 rows, const Element* bias,
                                               Element* output) {
+    const OutputColumns lane(tile, bias);
 #pragma unroll
-    for (int quad_n = 0; quad_n < quads_n; ++quad_n) {
-        Column column[k_quad];
-        float biases[k_quad];
-        const int number = tile.column + quad_column(quad_n);
+    for (int quad = 0; quad < quads_m; ++quad) {
 #pragma unroll
-        for (int j = 0; j < k_quad; ++j) {
-            column[j] = column_at(number + j);
-            biases[j] = number + j < columns ? bias_of(bias, tile.group * out_group + column[j].channel) : 0;
-        }
-#pragma unroll
-        for (int quad = 0; quad < quads_m; ++quad) {
-#pragma unroll
-            for (int i = 0; i < k_quad; i += store_positions) {
-                const i64 row = tile.row + quad_row(quad) + i;
-                if (row >= rows) break;
-                const Corner corner = corner_of(row);
-#pragma unroll
-                for (int j = 0; j < k_quad; j += store_columns) {
-                    if (number + j < columns)
-                        store_run(sums, quad, i, quad_n, j, corner, column[j], tile.group, biases, output);
-                }
-            }
+        for (int i = 0; i < k_quad; i += store_positions) {
+            const i64 row = tile.row + quad_row(quad) + i;
+            if (row < rows) store_position(sums, quad, i, row, lane, tile.group, output);
         }
     }
 }
@@ -113,7 +139,8 @@ __device__ __forceinline__ void store_shares(const Sums& sums, const Tile& tile,
                 const i64 first_row = columns_inner ? row + i : row;
                 const int first_column = columns_inner ? column : column + i;
                 if (inside)
-                    store<k_quad>(shares + share_offset(tile.split, tile.group, first_row, first_column, rows), line);
+                    store_global<k_quad>(shares + share_offset(tile.split, tile.group, first_row, first_column, rows),
+                                         line);
             }
         }
     }
@@ -198,7 +225,7 @@ __device__ __forceinline__ void gather(const float* shares, const Element* bias,
         for (int c = 0; c < gather_channels; ++c)
             sums[c] += bias_of(bias, channel + c);
         if constexpr (channels_last) {
-            store_vector<gather_channels>(output + output_offset(rest, channel, d, h, w), sums);
+            store_whole<gather_channels>(output + output_offset(rest, channel, d, h, w), sums);
         } else {
 #pragma unroll
             for (int c = 0; c < gather_channels; ++c)

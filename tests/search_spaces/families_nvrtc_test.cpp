@@ -37,9 +37,9 @@ void check_compiles(const std::string& family, const std::string& text, test::Dr
 
 }  // namespace
 
-TEST_CASE("NVRTC compiles the families of implicit products for every kind of operand and store") {
+TEST_CASE("NVRTC compiles the families of products for every kind of operand and store") {
     test::Draw draw(71);
-    for (const char* family : {"fma", "hopper", "mma"}) {
+    for (const char* family : {"fma", "hopper", "mma", "overlap_add"}) {
         for (const char* text : {"3d n64 ci256 co128 g1 i8x8x8 k4x4x4 s2x2x2 p1x1x1 op0x0x0 d1x1x1 nobias f16 nhwc",
                                  "1d n8 ci384 co192 g1 i32768 k8 s4 p2 op0 d1 bias bf16 nchw",
                                  "2d n8 ci128 co64 g1 i256x256 k2x2 s2x2 p0x0 op0x0 d1x1 bias f32 nchw",

@@ -47,7 +47,8 @@ TEST_CASE("accepted overlap_add configs of random small problems are exact in th
         test::check_drawn(overlap_add(), draw, p, 2);
         const auto defaults = overlap_add().defaults(p, test::emulated().device->info());
         if (!defaults.empty()) {
-            alone += overlap_add().plan(p, test::emulated().device->info(), defaults.front()).launches.size() == 1 ? 1 : 0;
+            alone +=
+                overlap_add().plan(p, test::emulated().device->info(), defaults.front()).launches.size() == 1 ? 1 : 0;
         }
     }
     CHECK(taken > test::rounds(40));
@@ -73,7 +74,9 @@ TEST_CASE("every problem that the overlap_add family takes has a default") {
         if (!overlap_add().refusal(p, test::h200()).empty()) continue;
         INFO(key(p));
         CHECK(!overlap_add().defaults(p, test::h200()).empty());
-        CHECK(test::draw_config(overlap_add(), draw, p, [](const Config&) { return true; }, test::h200()).has_value());
+        CHECK(test::draw_config(
+                  overlap_add(), draw, p, [](const Config&) { return true; }, test::h200())
+                  .has_value());
     }
 }
 
