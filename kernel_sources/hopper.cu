@@ -68,15 +68,19 @@ using Weights = WeightsOf<raw_weights>::type;
 
 __device__ __forceinline__ void load_input(const Tile& tile, int block, int j_d, int j_h, int j_w, unsigned char* stage,
                                            const TensorMap& input, Barrier& full) {
-    if constexpr (raw_input) {
+    const int channel = (tile.group * channel_blocks + block) * map_row;
+    if constexpr (flat) {
 #pragma unroll
         for (int i = 0; i < box_n; ++i) {
             const int run = tile.batch + i;
-            tma_load_box(stage + i * run_bytes, input, full,
-                         {run % entry_runs * run_positions, block * block_channels, tile.group, run / entry_runs});
+            if constexpr (raw_input) {
+                tma_load_box(stage + i * run_bytes, input, full,
+                             {run % entry_runs * run_positions, block * block_channels, tile.group, run / entry_runs});
+            } else {
+                tma_load_box(stage + i * run_bytes, input, full, {channel, run * run_positions, 0, 0, 0});
+            }
         }
     } else {
-        const int channel = (tile.group * channel_blocks + block) * map_row;
         const int d = tile.q_d - tile.taps_d.offset - j_d * AxisD::offset_step;
         const int h = tile.q_h - tile.taps_h.offset - j_h * AxisH::offset_step;
         const int w = tile.q_w - tile.taps_w.offset - j_w * AxisW::offset_step;
