@@ -2,9 +2,9 @@
 // channels, where the products are the limit.
 //
 // One warpgroup of a block only starts copies: boxes of positions by a tensor map of the input (channels last, 128
-// bytes of channels a position, zeros outside), weights as packed images; or both by tensor maps of channels-first
-// tensors as they are. The others multiply what has arrived and store tiles of the output. A block takes tile after
-// tile, so the copies of the next tile run while the last one is stored.
+// bytes of channels a position, zeros outside), weights as packed images; or tensors of 16 bits by tensor maps as they
+// are. The others multiply what has arrived and store tiles of the output. A block takes tile after tile, so the copies
+// of the next tile run while the last one is stored.
 #include "hopper_pack.cuh"
 #include "hopper_shape.cuh"
 #include "hopper_store.cuh"
@@ -88,15 +88,16 @@ __device__ __forceinline__ void load_input(const Tile& tile, int block, int j_d,
     }
 }
 
-/// Of step number `step` of the tile, and block `block` of channels.
-__device__ __forceinline__ void load_weights(const Tile& tile, int block, int, unsigned char* stage,
+/// Of step number `step` of the tile, that of block `block` of channels and tap `tap`.
+__device__ __forceinline__ void load_weights(const Tile& tile, int block, int tap, int, unsigned char* stage,
                                              const TensorMap& weights, Barrier& full) {
 #pragma unroll
-    for (int i = 0; i < tile_n / k_operand_values; ++i)
-        tma_load_box(stage + i * weight_box, weights, full,
-                     {tile.column + i * k_operand_values, block * block_channels, tile.group});
+    for (int i = 0; i < weight_boxes; ++i) {
+        const WeightBox box = weight_box_at(tile.column + i * k_operand_values, tap);
+        tma_load_box(stage + i * weight_box, weights, full, {box.column, box.unit, block * block_channels, tile.group});
+    }
 }
-__device__ __forceinline__ void load_weights(const Tile& tile, int, int step, unsigned char* stage,
+__device__ __forceinline__ void load_weights(const Tile& tile, int, int, int step, unsigned char* stage,
                                              const unsigned char* packed, Barrier& full) {
     tma_load_bytes(stage,
                    packed + packed_weights(tile.phase_class, tile.group, tile.column / tile_n) +
@@ -134,7 +135,8 @@ __device__ __forceinline__ void load_tile(const Tile& tile, Turns& turns, const 
                     if constexpr (!reuse)
                         load_input(tile, block, j_d, j_h, j_w, pipeline.inputs + stage * input_stage, input, full);
                     if constexpr (!resident)
-                        load_weights(tile, block, step++, pipeline.weights + stage * weight_stage, weights, full);
+                        load_weights(tile, block, tap_of(tile, j_d, j_h, j_w), step++,
+                                     pipeline.weights + stage * weight_stage, weights, full);
                     turns.step.advance();
                 }
             }
@@ -147,7 +149,12 @@ __device__ __forceinline__ void load_resident(const Tile& tile, const Pipeline& 
     for (int step = 0; step < weight_stages; ++step) {
         Barrier& full = pipeline.resident[step / barrier_steps];
         barrier_arrive_and_expect(full, weight_stage);
-        load_weights(tile, step / tile.taps(), step, pipeline.weights + step * weight_stage, weights, full);
+        int rest = step;
+        const int j_w = split_off(rest, tile.taps_w.count);
+        const int j_h = split_off(rest, tile.taps_h.count);
+        const int j_d = split_off(rest, tile.taps_d.count);
+        load_weights(tile, rest, tap_of(tile, j_d, j_h, j_w), step, pipeline.weights + step * weight_stage, weights,
+                     full);
     }
 }
 

@@ -29,7 +29,8 @@ constexpr bool split = config::math == 3;
 
 constexpr bool channels_last = problem::channels_last;
 constexpr bool packed_input = config::pack_input != 0;
-/// Read as they lie in tensors of 16 bits, channels first, where no tap shifts the input: M-major and N-major.
+/// Tensors of 16 bits are read as they lie: an input, channels first, that no tap shifts is M-major; weights are
+/// N-major.
 constexpr bool raw_input = config::raw_input != 0;
 constexpr bool raw_weights = config::raw_weights != 0;
 constexpr Major input_major = raw_input ? Major::mn : Major::k;
@@ -160,9 +161,10 @@ constexpr int weight_stages = config::weight_stages;
 /// Steps of resident weights that arrive at one of at most 32 barriers.
 constexpr int barrier_steps = (weight_stages + 31) / 32;
 constexpr int input_stage = ((reuse ? input_rows : tile_m) * k_operand_row + 1023) / 1024 * 1024;
-constexpr int weight_stage = tile_n * k_operand_row;
-/// Raw weights are boxes of so many columns.
+/// Raw weights are boxes of 64 columns.
+constexpr int weight_boxes = (tile_n + k_operand_values - 1) / k_operand_values;
 constexpr int weight_box = block_channels * k_operand_row;
+constexpr int weight_stage = raw_weights ? weight_boxes * weight_box : tile_n * k_operand_row;
 
 constexpr int classes = AxisD::classes * AxisH::classes * AxisW::classes;
 constexpr int slots_dh = AxisD::slots * AxisH::slots;
@@ -188,6 +190,22 @@ __device__ constexpr Column column_at(int number) {
     return {channel, slot / (AxisH::slots * AxisW::slots), slot / AxisW::slots % AxisH::slots, slot % AxisW::slots};
 }
 
+/// Raw weights lie in units of columns that are neighbours in memory: those of one or several taps.
+constexpr int unit_columns = config::unit_taps * out_group;
+static_assert(!raw_weights || unit_columns == columns || unit_columns % k_operand_values == 0,
+              "a box of columns is of one unit");
+
+/// A box of raw weights: its first column within a unit, and the unit, where the tile's first phases have tap `tap`.
+struct WeightBox {
+    int column, unit;
+};
+__device__ __forceinline__ WeightBox weight_box_at(int column, int tap) {
+    const int number = unit_columns == columns ? 0 : column / unit_columns;
+    const Column first = column_at(number * unit_columns);
+    const int past = (first.slot_d * AxisH::kernel + first.slot_h) * AxisW::kernel + first.slot_w;
+    return {column - number * unit_columns, (tap + past) / config::unit_taps};
+}
+
 /// Where the packed weights of a tile's columns begin, in bytes; those of one step lie together as the operand's image.
 __device__ __forceinline__ i64 packed_weights(int phase_class, int group, int tile) {
     const i64 number = (static_cast<i64>(phase_class) * problem::groups + group) * tiles_n + tile;
@@ -207,6 +225,14 @@ struct Tile {
 
     __device__ int taps() const { return taps_d.count * taps_h.count * taps_w.count; }
 };
+
+/// The tap of the tile's phases, of joined axes the first, in a step along K.
+__device__ __forceinline__ int tap_of(const Tile& tile, int j_d, int j_h, int j_w) {
+    const int k_d = tile.taps_d.first + j_d * static_cast<int>(AxisD::Phases::kernel_step);
+    const int k_h = tile.taps_h.first + j_h * static_cast<int>(AxisH::Phases::kernel_step);
+    const int k_w = tile.taps_w.first + j_w * static_cast<int>(AxisW::Phases::kernel_step);
+    return (k_d * AxisH::kernel + k_h) * AxisW::kernel + k_w;
+}
 
 /// Takes `count` values off a running number.
 __device__ __forceinline__ int split_off(int& number, int count) {

@@ -54,8 +54,7 @@ TEST_CASE("on a GPU upsampling layers are exact with positions in order and tens
     for (const char* parameter : {"flat", "raw_input", "raw_weights", "resident"}) {
         int checked = 0;
         while (checked < test::rounds(8)) {
-            Problem p = test::draw_upsampling(draw);
-            if (draw.chance(50)) p.dtype = DataType::f16;
+            const Problem p = draw.chance(50) ? test::draw_upsampling(draw) : test::draw_channels_last(draw);
             const auto accept = [&](const Config& drawn) { return drawn.at(parameter) == 1; };
             const auto config = test::draw_config(space, draw, p, accept, device->info());
             if (!config) continue;

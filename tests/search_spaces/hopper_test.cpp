@@ -164,7 +164,6 @@ TEST_CASE("tensors are read as they lie only where no tap shifts them and rows b
     for (const char* text : {"2d n8 ci64 co64 g1 i16x16 k4x4 s2x2 p1x1 op0x0 d1x1 bias f16 nchw",
                              "2d n8 ci64 co64 g1 i16x16 k3x3 s1x1 p1x1 op0x0 d1x1 bias f16 nchw",
                              "2d n8 ci64 co64 g1 i16x16 k2x2 s2x2 p0x0 op0x0 d1x1 bias f32 nchw",
-                             "2d n8 ci64 co64 g1 i16x16 k2x2 s2x2 p0x0 op0x0 d1x1 bias f16 nhwc",
                              "2d n8 ci64 co64 g1 i16x16 k3x2 s2x2 p0x0 op0x0 d1x1 bias f16 nchw"}) {
         INFO(text);
         CHECK_FALSE(accepts(text, "raw_input"));
@@ -173,6 +172,70 @@ TEST_CASE("tensors are read as they lie only where no tap shifts them and rows b
     CHECK_FALSE(accepts("2d n8 ci64 co64 g1 i14x14 k2x2 s2x2 p0x0 op0x0 d1x1 bias f16 nchw", "raw_input"));
     CHECK_FALSE(accepts("2d n8 ci64 co64 g1 i16x16 k2x2 s2x2 p0x0 op1x0 d1x1 bias f16 nchw", "flat"));
     CHECK_FALSE(accepts("1d n8 ci64 co66 g1 i64 k2 s2 p0 op0 d1 bias f16 nchw", "raw_weights"));
+    // Channels last the input's channels lie together anyhow, and a tap's weights.
+    CHECK_FALSE(accepts("2d n8 ci64 co64 g1 i16x16 k2x2 s2x2 p0x0 op0x0 d1x1 bias f16 nhwc", "raw_input"));
+    CHECK(accepts("2d n8 ci64 co24 g1 i16x16 k3x2 s2x2 p0x0 op0x0 d1x1 bias f16 nhwc", "raw_weights"));
+    CHECK_FALSE(accepts("2d n8 ci64 co64 g1 i16x16 k2x2 s2x2 p0x0 op0x0 d1x1 bias f32 nhwc", "raw_weights"));
+    CHECK_FALSE(accepts("2d n8 ci64 co28 g1 i16x16 k3x3 s1x1 p0x0 op0x0 d1x1 bias f16 nhwc", "raw_weights"));
+}
+
+TEST_CASE("channels-last weights that are read as they lie are exact") {
+    test::Draw draw(101);
+    // Columns of one tap, of the taps of joined phases, of some of them; columns that are no whole boxes; blocks of
+    // channels, groups and lone inputs; dilation, taps that some phases lack.
+    for (const char* text : {"2d n2 ci130 co72 g1 i9x10 k3x3 s1x1 p1x1 op0x0 d1x1 bias f16 nhwc",
+                             "2d n2 ci64 co64 g1 i6x9 k4x4 s2x2 p1x1 op0x0 d1x1 nobias bf16 nhwc",
+                             "2d n2 ci70 co40 g1 i6x9 k2x2 s2x2 p0x1 op0x0 d1x1 bias f16 nhwc",
+                             "2d n2 ci72 co32 g1 i6x9 k6x4 s3x2 p1x1 op0x0 d1x1 bias f16 nhwc",
+                             "3d n1 ci40 co32 g1 i3x5x6 k4x2x2 s2x2x2 p1x0x0 op0x0x0 d1x1x1 bias bf16 nhwc",
+                             "3d n1 ci40 co64 g1 i3x4x5 k2x4x2 s2x2x2 p0x1x0 op0x0x0 d1x1x1 bias f16 nhwc",
+                             "2d n2 ci40 co200 g1 i6x7 k3x5 s2x3 p1x0 op1x0 d1x1 bias f16 nhwc",
+                             "2d n2 ci144 co48 g2 i5x6 k3x3 s2x2 p1x1 op0x0 d1x1 bias f16 nhwc",
+                             "1d n2 ci100 co136 g1 i300 k7 s2 p3 op1 d3 nobias bf16 nhwc",
+                             "2d n9 ci96 co64 g1 i1x1 k4x4 s1x1 p0x0 op0x0 d1x1 nobias f16 nhwc",
+                             "2d n3 ci128 co8 g1 i8x8 k1x1 s1x1 p0x0 op0x0 d1x1 bias f16 nhwc"}) {
+        const Problem p = parse_key(text);
+        for (const int join : {0, 1, 3}) {
+            for (const int reuse : {0, 1, 2}) {
+                const auto config = test::draw_config(hopper(), draw, p, [&](const Config& drawn) {
+                    return drawn.at("raw_weights") == 1 && drawn.at("join") == join && drawn.at("reuse") == reuse;
+                });
+                INFO(text << ", join " << join << ", reuse " << reuse);
+                if (config) test::check_exact(hopper(), draw, p, *config);
+                if (join == 0 && reuse == 0) CHECK(config.has_value());
+            }
+        }
+    }
+}
+
+TEST_CASE("random channels-last layers are exact where their weights are read as they lie") {
+    test::Draw draw(103);
+    int checked = 0;
+    while (checked < test::rounds(20)) {
+        const Problem p = test::draw_channels_last(draw);
+        const auto config =
+            test::draw_config(hopper(), draw, p, [](const Config& drawn) { return drawn.at("raw_weights") == 1; });
+        if (!config) continue;
+        test::check_exact(hopper(), draw, p, *config);
+        ++checked;
+    }
+}
+
+TEST_CASE("a channels-last layer of 16-bit tensors needs no launch for its operands") {
+    test::Draw draw(107);
+    for (const char* text : {"2d n8 ci2048 co256 g1 i8x6 k4x4 s2x2 p1x1 op0x0 d1x1 nobias f16 nhwc",
+                             "2d n64 ci128 co512 g1 i1x1 k4x4 s1x1 p0x0 op0x0 d1x1 nobias bf16 nhwc"}) {
+        const Problem p = parse_key(text);
+        const auto config = test::draw_config(hopper(), draw, p, [](const Config& drawn) {
+            return drawn.at("raw_weights") == 1 && drawn.at("splits") == 1;
+        });
+        INFO(text);
+        REQUIRE(config.has_value());
+        const LaunchPlan plan = hopper().plan(p, test::emulated().device->info(), *config);
+        CHECK(plan.launches.size() == 1);
+        CHECK(plan.packed_weight_bytes == 0);
+        CHECK_FALSE(plan.launches[0].overlaps);
+    }
 }
 
 TEST_CASE("weights that stay in shared memory serve every tile of a block") {

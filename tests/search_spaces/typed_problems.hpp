@@ -49,4 +49,12 @@ namespace tconv::test {
     return p;
 }
 
+/// Random layers on channels-last 16-bit tensors.
+[[nodiscard]] inline Problem draw_channels_last(Draw& draw) {
+    Problem p = draw_wide_problem(draw);
+    p.dtype = draw.chance(50) ? DataType::f16 : DataType::bf16;
+    p.layout = Layout::nhwc;
+    return p;
+}
+
 }  // namespace tconv::test
