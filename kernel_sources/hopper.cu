@@ -68,15 +68,19 @@ using Weights = WeightsOf<raw_weights>::type;
 
 __device__ __forceinline__ void load_input(const Tile& tile, int block, int j_d, int j_h, int j_w, unsigned char* stage,
                                            const TensorMap& input, Barrier& full) {
-    if constexpr (raw_input) {
+    const int channel = (tile.group * channel_blocks + block) * map_row;
+    if constexpr (flat) {
 #pragma unroll
         for (int i = 0; i < box_n; ++i) {
             const int run = tile.batch + i;
-            tma_load_box(stage + i * run_bytes, input, full,
-                         {run % entry_runs * run_positions, block * block_channels, tile.group, run / entry_runs});
+            if constexpr (raw_input) {
+                tma_load_box(stage + i * run_bytes, input, full,
+                             {run % entry_runs * run_positions, block * block_channels, tile.group, run / entry_runs});
+            } else {
+                tma_load_box(stage + i * run_bytes, input, full, {channel, run * run_positions, 0, 0, 0});
+            }
         }
     } else {
-        const int channel = (tile.group * channel_blocks + block) * map_row;
         const int d = tile.q_d - tile.taps_d.offset - j_d * AxisD::offset_step;
         const int h = tile.q_h - tile.taps_h.offset - j_h * AxisH::offset_step;
         const int w = tile.q_w - tile.taps_w.offset - j_w * AxisW::offset_step;
@@ -145,11 +149,11 @@ __device__ __forceinline__ void load_resident(const Tile& tile, const Pipeline& 
     for (int step = 0; step < weight_stages; ++step) {
         Barrier& full = pipeline.resident[step / barrier_steps];
         barrier_arrive_and_expect(full, weight_stage);
-        int block = step;
-        const int j_w = split_off(block, AxisW::max_taps);
-        const int j_h = split_off(block, AxisH::max_taps);
-        const int j_d = split_off(block, AxisD::max_taps);
-        load_weights(tile, block, tap_of(tile, j_d, j_h, j_w), step, pipeline.weights + step * weight_stage, weights,
+        int rest = step;
+        const int j_w = split_off(rest, tile.taps_w.count);
+        const int j_h = split_off(rest, tile.taps_h.count);
+        const int j_d = split_off(rest, tile.taps_d.count);
+        load_weights(tile, rest, tap_of(tile, j_d, j_h, j_w), step, pipeline.weights + step * weight_stage, weights,
                      full);
     }
 }

@@ -130,13 +130,22 @@ constexpr int pitch_h = AxisH::box + (reuse ? AxisH::halo : 0);
 constexpr int pitch_d = AxisD::box + (reuse ? AxisD::halo : 0);
 constexpr int input_rows = box_n * pitch_d * pitch_h * pitch_w;
 
-// Raw input: the positions of an entry are one axis, cut into runs of 64, which are one product's. A run is an operand
-// row for each channel; a box is runs behind one another, of one entry or several.
-constexpr int run_positions = k_operand_values;
-constexpr int run_bytes = block_channels * k_operand_row;
+// Where no tap shifts the input (flat), the positions of all entries may be one axis, cut into runs of 64, which are
+// one product's; a box is runs behind one another. Raw input begins a run with each entry: there a run is an operand
+// row for each channel.
+constexpr bool flat = config::flat != 0;
+constexpr int run_positions = k_product_rows;
+constexpr int run_bytes = run_positions * k_operand_row;
 constexpr int entry_runs = static_cast<int>((input_volume + run_positions - 1) / run_positions);
-static_assert(!raw_input || (AxisW::box == run_positions && AxisH::box * AxisD::box == 1 && box_rows == tile_m),
+static_assert(!flat || (AxisW::box == run_positions && AxisH::box * AxisD::box == 1 && box_rows == tile_m),
               "a box is whole runs");
+static_assert(!raw_input || (flat && run_positions == k_operand_values), "a run is an operand row");
+
+/// Runs of a call.
+__device__ __forceinline__ int count_runs(int batch) {
+    if constexpr (raw_input) return batch * entry_runs;
+    return static_cast<int>((batch * input_volume + run_positions - 1) / run_positions);
+}
 
 /// Bytes from eight rows of a product to the next.
 constexpr int input_eights = k_operand_row * (config::reuse == 1 ? pitch_w : 8);
@@ -210,7 +219,7 @@ struct Tile {
     int group;
     int column;         // first of the product, a multiple of tile_n
     int q_d, q_h, q_w;  // first position of the box
-    int batch;          // first entry of the box; of raw input its first run
+    int batch;          // first entry of the box; where positions are flat its first run
     Taps taps_d, taps_h, taps_w;
     int first_block, end_block;  // of input channels
 
@@ -265,7 +274,7 @@ __device__ __forceinline__ bool find_tile(Tile& tile, int number, int batch) {
     const int split = split_off(number, splits);
     tile.first_block = split * channel_blocks / splits;
     tile.end_block = (split + 1) * channel_blocks / splits;
-    const int batches = ((raw_input ? batch * entry_runs : batch) + box_n - 1) / box_n;
+    const int batches = ((flat ? count_runs(batch) : batch) + box_n - 1) / box_n;
     constexpr int pieces = tiles_n * static_cast<int>(problem::groups);
     if constexpr (config::tile_order == 2) {
         constexpr int pieces_d = AxisD::most_pieces();
@@ -280,9 +289,9 @@ __device__ __forceinline__ bool find_tile(Tile& tile, int number, int batch) {
     }
     for (int phase_class = 0; phase_class < classes; ++phase_class) {
         set_phases(tile, phase_class);
-        const int pieces_w = raw_input ? 1 : AxisW::pieces(tile.phase_w);
-        const int pieces_h = raw_input ? 1 : AxisH::pieces(tile.phase_h);
-        const int pieces_d = raw_input ? 1 : AxisD::pieces(tile.phase_d);
+        const int pieces_w = flat ? 1 : AxisW::pieces(tile.phase_w);
+        const int pieces_h = flat ? 1 : AxisH::pieces(tile.phase_h);
+        const int pieces_d = flat ? 1 : AxisD::pieces(tile.phase_d);
         const int count = pieces_w * pieces_h * pieces_d * batches * pieces;
         if (number < count) {
             place_tile(tile, number, batches, pieces_d, pieces_h, pieces_w);
@@ -299,17 +308,22 @@ struct Position {
     int batch;
     int out_d, out_h, out_w;
 };
-__device__ __forceinline__ Position raw_position_of(const Tile& tile, int row, int batch) {
-    const int run = tile.batch + row / run_positions;
-    int position = run % entry_runs * run_positions + row % run_positions;
-    const bool present = run < batch * entry_runs && position < input_volume;
+__device__ __forceinline__ Position position_in_order(int entry, int position) {
     const int w = split_off(position, static_cast<int>(problem::input_w));
     const int h = split_off(position, static_cast<int>(problem::input_h));
-    return {present ? run / entry_runs : -1, position * AxisD::stride - AxisD::padding,
-            h * AxisH::stride - AxisH::padding, w * AxisW::stride - AxisW::padding};
+    return {entry, position * AxisD::stride - AxisD::padding, h * AxisH::stride - AxisH::padding,
+            w * AxisW::stride - AxisW::padding};
 }
 __device__ __forceinline__ Position position_of(const Tile& tile, int row, int batch) {
-    if constexpr (raw_input) return raw_position_of(tile, row, batch);
+    constexpr int volume = static_cast<int>(input_volume);
+    if constexpr (raw_input) {
+        const int run = tile.batch + row / run_positions;
+        const int position = run % entry_runs * run_positions + row % run_positions;
+        return position_in_order(run < batch * entry_runs && position < volume ? run / entry_runs : -1, position);
+    } else if constexpr (flat) {
+        const int number = tile.batch * run_positions + row;
+        return position_in_order(number / volume < batch ? number / volume : -1, number % volume);
+    }
     int rest = row;
     int w = 0;
     int h = 0;
