@@ -17,7 +17,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr double k_deciding_factor = 1.1;  // slower than this times the best: decides nothing
 constexpr int k_retakes = 2;
 constexpr std::chrono::milliseconds k_recovery{250};  // a card that was slowed down takes so long to speed up
 constexpr double k_cold_milliseconds = 1;             // a first launch may also bring the code to the device
@@ -179,8 +178,9 @@ void LocalEvaluator::time(const Candidate& candidate, const Runnable& runnable, 
     Timer& timer = laboratory_.timer();
     const auto work = [&] { runnable.launch(tensors); };
     outcome.timing = timer.time(work, best);
-    // Asking the driver takes milliseconds: only for times that may decide something.
-    if (best > 0 && outcome.timing.median > best * k_deciding_factor) return;
+    // Asking the driver takes milliseconds: only for a new best time. The others near it decide nothing before they are
+    // timed again, in turn, which is watched as well.
+    if (best > 0 && outcome.timing.median > best) return;
     if (laboratory_.disturbance().empty()) return;
     std::string remark;
     outcome.timing = undisturbed([&] { return timer.time(work, 0); }, remark);

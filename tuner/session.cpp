@@ -364,9 +364,9 @@ TuneResult Session::finish() {
     result.trials_measured = measured_;
     result.trials_reused = reused_;
     result.failures = log_.failures();
-    result.seconds = seconds_since(start_);
     clock_.enter(&StageSeconds::other);
     result.stages = clock_.seconds();
+    visit_stages(result.stages, [&](const char*, double seconds) { result.seconds += seconds; });
     result.device_busy_seconds = evaluator_.device_seconds() - device_seconds_before_;
     result.interrupted = stop_.stop_requested();
     result.warnings = warnings_;

@@ -31,6 +31,7 @@ public:
     [[nodiscard]] Preparation prepare(const Problem&, std::uint64_t) override { return {{1e12, 1e13, 1e-6, 0, 0}, 50}; }
 
     [[nodiscard]] Measurement measure(const Compiled& compiled) override {
+        if (before_measuring) before_measuring();
         const Candidate& candidate = compiled.candidate;
         measured.push_back(candidate.config);
         Measurement result;
@@ -67,6 +68,7 @@ public:
     }
 
     std::vector<Config> measured;
+    std::function<void()> before_measuring;
 
 private:
     /// In [0, 1), always the same.
