@@ -2,9 +2,9 @@
 // channels, where the products are the limit.
 //
 // One warpgroup of a block only starts copies: boxes of positions by a tensor map of the input (channels last, 128
-// bytes of channels a position, zeros outside), weights as packed images. The others multiply what has arrived and
-// store tiles of the output. A block takes tile after tile, so the copies of the next tile run while the last one is
-// stored.
+// bytes of channels a position, zeros outside), weights as packed images; or tensors of 16 bits by tensor maps as they
+// are. The others multiply what has arrived and store tiles of the output. A block takes tile after tile, so the copies
+// of the next tile run while the last one is stored.
 #include "hopper_pack.cuh"
 #include "hopper_shape.cuh"
 #include "hopper_store.cuh"
@@ -53,20 +53,61 @@ struct Turns {
     Turn<weight_stages> weight;
 };
 
-__device__ __forceinline__ void load_input(const Tile& tile, int block, int j_d, int j_h, int j_w, void* stage,
+/// Where weights come from.
+template <bool Raw>
+struct WeightsOf {
+    using type = const unsigned char*;
+};
+template <>
+struct WeightsOf<true> {
+    using type = TensorMap;
+};
+using Weights = WeightsOf<raw_weights>::type;
+
+__device__ __forceinline__ void load_input(const Tile& tile, int block, int j_d, int j_h, int j_w, unsigned char* stage,
                                            const TensorMap& input, Barrier& full) {
-    const int channel = (tile.group * channel_blocks + block) * map_row;
-    const int d = tile.q_d - tile.taps_d.offset - j_d * AxisD::offset_step;
-    const int h = tile.q_h - tile.taps_h.offset - j_h * AxisH::offset_step;
-    const int w = tile.q_w - tile.taps_w.offset - j_w * AxisW::offset_step;
-    tma_load_box(stage, input, full, {channel, w, h, d, tile.batch});
+    if constexpr (raw_input) {
+#pragma unroll
+        for (int i = 0; i < box_n; ++i) {
+            const int run = tile.batch + i;
+            tma_load_box(stage + i * run_bytes, input, full,
+                         {run % entry_runs * run_positions, block * block_channels, tile.group, run / entry_runs});
+        }
+    } else {
+        const int channel = (tile.group * channel_blocks + block) * map_row;
+        const int d = tile.q_d - tile.taps_d.offset - j_d * AxisD::offset_step;
+        const int h = tile.q_h - tile.taps_h.offset - j_h * AxisH::offset_step;
+        const int w = tile.q_w - tile.taps_w.offset - j_w * AxisW::offset_step;
+        tma_load_box(stage, input, full, {channel, w, h, d, tile.batch});
+    }
 }
 
+/// Of step number `step` of the tile, that of block `block` of channels and tap `tap`.
+__device__ __forceinline__ void load_weights(const Tile& tile, int block, int tap, int, unsigned char* stage,
+                                             const TensorMap& weights, Barrier& full) {
+#pragma unroll
+    for (int i = 0; i < weight_boxes; ++i) {
+        const WeightBox box = weight_box_at(tile.column + i * k_operand_values, tap);
+        tma_load_box(stage + i * weight_box, weights, full, {box.column, box.unit, block * block_channels, tile.group});
+    }
+}
+__device__ __forceinline__ void load_weights(const Tile& tile, int, int, int step, unsigned char* stage,
+                                             const unsigned char* packed, Barrier& full) {
+    tma_load_bytes(stage,
+                   packed + packed_weights(tile.phase_class, tile.group, tile.column / tile_n) +
+                       static_cast<i64>(step) * weight_stage,
+                   weight_stage, full);
+}
+
+__device__ __forceinline__ void prefetch_weights(const TensorMap& weights) {
+    tma_prefetch_map(weights);
+}
+__device__ __forceinline__ void prefetch_weights(const unsigned char*) {}
+
 __device__ __forceinline__ void load_tile(const Tile& tile, Turns& turns, const Pipeline& pipeline,
-                                          const TensorMap& input, const unsigned char* weights) {
+                                          const TensorMap& input, const Weights& weights) {
     constexpr int input_bytes = input_rows * k_operand_row;
-    weights += packed_weights(tile.phase_class, tile.group, tile.column / tile_n) +
-               static_cast<i64>(tile.first_block) * tile.taps() * weight_stage;
+    int step = tile.first_block * tile.taps();
     for (int block = tile.first_block; block < tile.end_block; ++block) {
         if constexpr (reuse) {
             if (tile.taps() == 0) return;
@@ -87,8 +128,8 @@ __device__ __forceinline__ void load_tile(const Tile& tile, Turns& turns, const 
                     if constexpr (!reuse)
                         load_input(tile, block, j_d, j_h, j_w, pipeline.input.stages + stage * input_stage, input,
                                    full);
-                    tma_load_bytes(pipeline.weight.stages + stage * weight_stage, weights, weight_stage, full);
-                    weights += weight_stage;
+                    load_weights(tile, block, tap_of(tile, j_d, j_h, j_w), step++,
+                                 pipeline.weight.stages + stage * weight_stage, weights, full);
                     turns.weight.advance();
                 }
             }
@@ -110,9 +151,13 @@ __device__ __forceinline__ void multiply_step(float (&sums)[rows][tile_n / 2], c
         for (int k = 0; k < products; ++k) {
             const int part = split ? k / (pieces / 2) : 0;
             const int from = (split ? k % (pieces / 2) : k) * k_operand_step;
-            wgmma_start<Operand, tile_n>(
-                sums[row], wgmma_operand(left, from + (part == 2 ? half_row : 0), input_eights),
-                wgmma_operand(weights, from + (part == 1 ? half_row : 0), weight_eights), k > 0 || add);
+            wgmma_start<Operand, tile_n, input_major, weight_major>(
+                sums[row],
+                raw_input ? wgmma_operand_mn(left + k * k_mn_major_step, run_bytes)
+                          : wgmma_operand(left, from + (part == 2 ? half_row : 0), input_eights),
+                raw_weights ? wgmma_operand_mn(weights + k * k_mn_major_step, weight_box)
+                            : wgmma_operand(weights, from + (part == 1 ? half_row : 0), weight_eights),
+                k > 0 || add);
         }
     }
     wgmma_commit();
@@ -240,7 +285,7 @@ extern "C" __global__ void __launch_bounds__(tconv::hopper::k_pack_threads)
 }
 
 extern "C" __global__ void __launch_bounds__(tconv::hopper::threads, tconv::config::blocks)
-    tconv_hopper(const __grid_constant__ tconv::TensorMap input, const unsigned char* __restrict__ weights,
+    tconv_hopper(const __grid_constant__ tconv::TensorMap input, const __grid_constant__ tconv::hopper::Weights weights,
                  const tconv::Element* __restrict__ bias, tconv::Element* __restrict__ output,
                  unsigned char* __restrict__ workspace, int batch) {
     using namespace tconv;
@@ -248,6 +293,7 @@ extern "C" __global__ void __launch_bounds__(tconv::hopper::threads, tconv::conf
     const Pipeline pipeline = make_pipeline();
     if (threadIdx.x == 0) {
         tma_prefetch_map(input);
+        prefetch_weights(weights);
         init_barriers(pipeline.weight, weight_stages);
         if constexpr (reuse) init_barriers(pipeline.input, input_stages);
         barrier_init_fence();

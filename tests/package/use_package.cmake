@@ -52,7 +52,7 @@ endforeach()
 run(${CMAKE_COMMAND} -S "${EXAMPLE}" -B "${FOLDER}/example" -G "${GENERATOR}" "-DCMAKE_PREFIX_PATH=${prefix}"
     "-DCMAKE_CXX_COMPILER=${COMPILER}" "-DCMAKE_CXX_FLAGS=-Wall -Wextra -Werror")
 run(${CMAKE_COMMAND} --build "${FOLDER}/example")
-foreach(layer "--stride;2" "--input;2x4x9;--weight;4x3x4;--bias" "--input;1x4x3x4x5;--weight;4x1x2x3x2;--groups;2;--dilation;2")
+foreach(layer "--stride;2" "--input;2x4x9;--weight;4x3x4;--bias" "--layout;nhwc;--bias" "--input;1x4x3x4x5;--weight;4x1x2x3x2;--groups;2;--dilation;2")
     run("${FOLDER}/example/fetch_and_run" --device emulator ${layer})
     if(NOT output MATCHES "rung: +reference" OR NOT output MATCHES "right")
         message(FATAL_ERROR "The example says\n${output}")
