@@ -66,21 +66,23 @@ __device__ __forceinline__ i64 weight_row(const PackPlace& place, int part, int 
     const int column = pack_column(part);
     const int out_channel = packed ? column % out_group : place.channel_block * block_channels + column;
     if (in_channel >= in_group || out_channel >= out_group) return -1;
-    const i64 row = static_cast<i64>(place.group) * in_group + in_channel;
-    return (row * out_group + out_channel) * kernel_volume;
+    const i64 channel = static_cast<i64>(place.group) * in_group + in_channel;
+    return weight_offset<i64>(channels_last, channel, out_channel, 0, out_group, kernel_volume);
 }
+/// Elements of the tensor from one tap to the next.
+constexpr i64 tap_step = channels_last ? out_group : 1;
 
-/// Reads the weights of the parts from `first` on into shared memory.
+/// Reads the weights of the parts from `first` on into shared memory, neighbours in the tensor by neighbouring threads.
 __device__ __forceinline__ void stage_weights(Element* staged, const Element* weight, const PackPlace& first) {
     constexpr int taps = pack_staged ? static_cast<int>(kernel_volume) : 1;
-    constexpr int count = pack_piece * pack_elements * taps;
+    constexpr int rows = pack_piece * pack_elements;
 #pragma unroll 4
-    for (int number = threadIdx.x; number < count; number += pack_threads) {
-        const int row = number / taps;
-        const int tap = number % taps;
+    for (int number = threadIdx.x; number < rows * taps; number += pack_threads) {
+        const int row = channels_last ? number % rows : number / taps;
+        const int tap = channels_last ? number / rows : number % taps;
         const int part = first.part + row / pack_elements;
         const i64 source = part < pack_parts ? weight_row(first, part, row % pack_elements) : -1;
-        staged[row * pack_pitch + tap] = source < 0 ? Element{} : load_readonly(weight + source + tap);
+        staged[row * pack_pitch + tap] = source < 0 ? Element{} : load_readonly(weight + source + tap * tap_step);
     }
 }
 
@@ -90,7 +92,7 @@ struct PackSource {
 
     __device__ __forceinline__ Element at(int element, int k) const {
         if (rows[element] == nullptr || k < 0) return Element{};
-        return pack_staged ? rows[element][k] : load_readonly(rows[element] + k);
+        return pack_staged ? rows[element][k] : load_readonly(rows[element] + k * tap_step);
     }
 };
 
