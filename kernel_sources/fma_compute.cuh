@@ -73,9 +73,23 @@ __device__ constexpr int make_weight_channels() {
 }
 constexpr int weight_channels = make_weight_channels();
 
+// Offsets of an axis in one unrolled body: several where its phases are joined.
+constexpr int unrolled_d = AxisD::joined ? config::unroll_taps : 1;
+constexpr int unrolled_h = AxisH::joined ? config::unroll_taps : 1;
+constexpr int unrolled_w = AxisW::joined ? config::unroll_taps : 1;
+
+/// Which phases have a tap at an offset is known where all have one at every offset, or where offsets are unrolled.
+template <class A>
+__device__ constexpr bool known_masks(int unrolled) {
+    return A::uniform || unrolled >= A::offsets;
+}
+constexpr bool masks_known =
+    known_masks<AxisD>(unrolled_d) && (reuse_rows || known_masks<AxisH>(unrolled_h)) && known_masks<AxisW>(unrolled_w);
+
 /// Phases whose weights are at hand together: an input meets some 16 columns in a row, whose sums and weights the
 /// assembler lays into different banks of registers.
-constexpr int phase_group = lane_columns > 8 ? 1 : sum_phases < 16 / lane_columns ? sum_phases : 16 / lane_columns;
+constexpr int group_columns = lane_columns > 8 || !masks_known ? lane_columns : 16;
+constexpr int phase_group = sum_phases < group_columns / lane_columns ? sum_phases : group_columns / lane_columns;
 
 struct Weights {
     float word[weight_channels * lane_columns];
@@ -143,7 +157,7 @@ __device__ __forceinline__ void multiply_group(Sums& sums, const InputStep (&inp
                 const int at = m % 2 == 0 ? i : columns - 1 - i;
                 const int phase = first_phase + at / lane_columns;
                 const int column = at % lane_columns;
-                if (phase >= sum_phases || !masks.has(phase)) continue;
+                if (phase_group > 1 && (phase >= sum_phases || !masks.has(phase))) continue;
                 float& sum = sums[m][phase][column / fragment_sums][column % fragment_sums];
                 sum = fmaf(input[first + m].channel[channel + c],
                            weights.of[at / lane_columns].word[c * lane_columns + column], sum);
@@ -180,6 +194,7 @@ __device__ __forceinline__ void multiply_tap(Sums& sums, const InputStep (&input
                                              const u32*& weights) {
 #pragma unroll
     for (int phase = 0; phase < sum_phases; phase += phase_group) {
+        if (phase_group == 1 && !masks.has(phase)) continue;
         GroupWeights group = load_group(weights, 0, phase, masks);
 #pragma unroll
         for (int channel = 0; channel < step_channels; channel += weight_channels) {
@@ -202,11 +217,6 @@ __device__ __forceinline__ int offset_of(const Run& run, int number) {
 constexpr int row_words = row_pitch * position_pitch;
 /// Rows of positions that serve all taps along the height.
 constexpr int reused_rows = reuse_rows ? m_fragments + (AxisH::offsets - 1) * AxisH::unit : m_fragments;
-
-// Offsets of an axis in one unrolled body: several where its phases are joined.
-constexpr int unrolled_d = AxisD::joined ? config::unroll_taps : 1;
-constexpr int unrolled_h = AxisH::joined ? config::unroll_taps : 1;
-constexpr int unrolled_w = AxisW::joined ? config::unroll_taps : 1;
 
 /// Steps in one unrolled body, so that it has some 1,000 multiplications.
 __device__ constexpr int make_unrolled_steps() {
