@@ -227,6 +227,32 @@ __device__ constexpr int make_unrolled_steps() {
 }
 constexpr int unrolled_steps = make_unrolled_steps();
 
+/// All taps along the height of a phase, row by row: an input meets the columns of every tap that it has.
+constexpr bool rows_first = reuse_rows && sum_phases == 1 && AxisH::offsets * lane_columns * weight_channels <= 48;
+__device__ __forceinline__ void multiply_rows(Sums& sums, const InputStep (&input)[reused_rows], const u32*& weights) {
+#pragma unroll
+    for (int channel = 0; channel < step_channels; channel += weight_channels) {
+        Weights taps[AxisH::offsets];
+#pragma unroll
+        for (int h = 0; h < AxisH::offsets; ++h)
+            taps[h] = load_weights(weights + h * tap_words, channel);
+#pragma unroll
+        for (int i = 0; i < weight_channels * reused_rows * AxisH::offsets; ++i) {
+            const int c = i / (reused_rows * AxisH::offsets);
+            const int row = i / AxisH::offsets % reused_rows;
+            const int h = i % AxisH::offsets;
+            const int m = row - (AxisH::offsets - 1 - h) * AxisH::unit;
+            if (m < 0 || m >= m_fragments) continue;
+#pragma unroll
+            for (int column = 0; column < lane_columns; ++column) {
+                float& sum = sums[m][0][column / fragment_sums][column % fragment_sums];
+                sum = fmaf(input[row].channel[channel + c], taps[h].word[c * lane_columns + column], sum);
+            }
+        }
+    }
+    weights += AxisH::offsets * tap_words;
+}
+
 /// All steps at one offset along depth and width: rows that lie above each other serve all offsets along the height.
 __device__ __forceinline__ void multiply_reusing(Sums& sums, const u32* stage, const Rows& rows, const Place& place,
                                                  int back, u32 mask_d, u32 mask_w, const u32*& weights) {
@@ -237,6 +263,10 @@ __device__ __forceinline__ void multiply_reusing(Sums& sums, const u32* stage, c
 #pragma unroll
         for (int row = 0; row < reused_rows; ++row)
             input[row] = load_input(first + step * (step_words * word_pitch) + row * row_words);
+        if constexpr (rows_first) {
+            multiply_rows(sums, input, weights);
+            continue;
+        }
 #pragma unroll
         for (int h = 0; h < AxisH::offsets; ++h)
             multiply_tap(sums, input, (AxisH::offsets - 1 - h) * AxisH::unit, {mask_d, AxisH::mask(h), mask_w},
