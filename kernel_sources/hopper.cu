@@ -4,7 +4,8 @@
 // One warpgroup of a block only starts copies: boxes of positions by a tensor map of the input (channels last, 128
 // bytes of channels a position, zeros outside), weights as packed images. The others multiply what has arrived and
 // store tiles of the output. A block takes tile after tile, so the copies of the next tile run while the last one is
-// stored.
+// stored. Two blocks may form a cluster, whose producers load what both need once for both.
+#include "cluster.cuh"
 #include "hopper_pack.cuh"
 #include "hopper_shape.cuh"
 #include "hopper_store.cuh"
@@ -29,6 +30,11 @@ struct Ring {
     Barrier* empty;  // every consumer is done with them
 };
 
+// Rings that the blocks of a cluster fill together: a stage is empty when the consumers of all are done with it.
+constexpr bool shared_weight_ring = share_weights || (share_input && !reuse);
+constexpr bool shared_input_ring = share_input;
+constexpr u16 k_all_blocks = (1 << cluster_blocks) - 1;
+
 /// A place in a ring, and the parity of its barriers' current phase.
 template <int Count>
 struct Turn {
@@ -40,6 +46,12 @@ struct Turn {
         parity ^= 1;
     }
 };
+
+/// The block of the cluster that fills a stage for all: they take turns.
+template <int Count>
+__device__ __forceinline__ bool has_turn(const Turn<Count>& turn) {
+    return (turn.stage + turn.parity + blockIdx.x) % cluster_blocks == 0;
+}
 
 struct Pipeline {
     Ring input;
@@ -59,7 +71,31 @@ __device__ __forceinline__ void load_input(const Tile& tile, int block, int j_d,
     const int d = tile.q_d - tile.taps_d.offset - j_d * AxisD::offset_step;
     const int h = tile.q_h - tile.taps_h.offset - j_h * AxisH::offset_step;
     const int w = tile.q_w - tile.taps_w.offset - j_w * AxisW::offset_step;
-    tma_load_box(stage, input, full, {channel, w, h, d, tile.batch});
+    if constexpr (share_input) {
+        tma_load_box_to(k_all_blocks, stage, input, full, {channel, w, h, d, tile.batch});
+    } else {
+        tma_load_box(stage, input, full, {channel, w, h, d, tile.batch});
+    }
+}
+
+/// The weights of one step. Where they are shared each block loads a part for all.
+__device__ __forceinline__ void load_weights(unsigned char* stage, const unsigned char* weights, Barrier& full) {
+    if constexpr (share_weights) {
+        constexpr int part = weight_stage / cluster_blocks;
+        const int from = static_cast<int>(blockIdx.x % cluster_blocks) * part;
+        tma_load_bytes_to(k_all_blocks, stage + from, weights + from, part, full);
+    } else {
+        tma_load_bytes(stage, weights, weight_stage, full);
+    }
+}
+
+template <bool Shared>
+__device__ __forceinline__ void wait_for_empty(Barrier& empty, u32 parity) {
+    if constexpr (Shared) {
+        barrier_wait_for_cluster(empty, parity);
+    } else {
+        barrier_wait(empty, parity);
+    }
 }
 
 __device__ __forceinline__ void load_tile(const Tile& tile, Turns& turns, const Pipeline& pipeline,
@@ -71,10 +107,11 @@ __device__ __forceinline__ void load_tile(const Tile& tile, Turns& turns, const 
         if constexpr (reuse) {
             if (tile.taps() == 0) return;
             Barrier& full = pipeline.input.full[turns.input.stage];
-            barrier_wait(pipeline.input.empty[turns.input.stage], turns.input.parity ^ 1);
+            wait_for_empty<shared_input_ring>(pipeline.input.empty[turns.input.stage], turns.input.parity ^ 1);
             barrier_arrive_and_expect(full, input_bytes);
-            load_input(tile, block, AxisD::max_taps - 1, AxisH::max_taps - 1, AxisW::max_taps - 1,
-                       pipeline.input.stages + turns.input.stage * input_stage, input, full);
+            if (!share_input || has_turn(turns.input))
+                load_input(tile, block, AxisD::max_taps - 1, AxisH::max_taps - 1, AxisW::max_taps - 1,
+                           pipeline.input.stages + turns.input.stage * input_stage, input, full);
             turns.input.advance();
         }
         for (int j_d = 0; j_d < tile.taps_d.count; ++j_d) {
@@ -82,12 +119,12 @@ __device__ __forceinline__ void load_tile(const Tile& tile, Turns& turns, const 
                 for (int j_w = 0; j_w < tile.taps_w.count; ++j_w) {
                     const int stage = turns.weight.stage;
                     Barrier& full = pipeline.weight.full[stage];
-                    barrier_wait(pipeline.weight.empty[stage], turns.weight.parity ^ 1);
+                    wait_for_empty<shared_weight_ring>(pipeline.weight.empty[stage], turns.weight.parity ^ 1);
                     barrier_arrive_and_expect(full, weight_stage + (reuse ? 0 : input_bytes));
-                    if constexpr (!reuse)
+                    if (!reuse && (!share_input || has_turn(turns.weight)))
                         load_input(tile, block, j_d, j_h, j_w, pipeline.input.stages + stage * input_stage, input,
                                    full);
-                    tma_load_bytes(pipeline.weight.stages + stage * weight_stage, weights, weight_stage, full);
+                    load_weights(pipeline.weight.stages + stage * weight_stage, weights, full);
                     weights += weight_stage;
                     turns.weight.advance();
                 }
@@ -118,8 +155,14 @@ __device__ __forceinline__ void multiply_step(float (&sums)[rows][tile_n / 2], c
     wgmma_commit();
 }
 
+template <bool Shared>
 __device__ __forceinline__ void release(const Ring& ring, int stage) {
-    if (threadIdx.x % 32 == 0) barrier_arrive(ring.empty[stage]);
+    const u32 lane = threadIdx.x % 32;
+    if constexpr (Shared) {
+        if (lane < cluster_blocks) barrier_arrive_in_cluster(ring.empty[stage], lane);
+    } else {
+        if (lane == 0) barrier_arrive(ring.empty[stage]);
+    }
 }
 
 __device__ __forceinline__ void multiply_tile(float (&sums)[rows][tile_n / 2], const Tile& tile, Turns& turns,
@@ -159,9 +202,9 @@ __device__ __forceinline__ void multiply_tile(float (&sums)[rows][tile_n / 2], c
                                   used_weights >= 0);
                     // The products of the step before are done once only this one's are pending.
                     wgmma_wait<1>();
-                    if (used_weights >= 0) release(pipeline.weight, used_weights);
+                    if (used_weights >= 0) release<shared_weight_ring>(pipeline.weight, used_weights);
                     if (reuse && used_input >= 0) {
-                        release(pipeline.input, used_input);
+                        release<shared_input_ring>(pipeline.input, used_input);
                         used_input = -1;
                     }
                     used_weights = stage;
@@ -175,8 +218,8 @@ __device__ __forceinline__ void multiply_tile(float (&sums)[rows][tile_n / 2], c
         }
     }
     wgmma_wait<0>();
-    release(pipeline.weight, used_weights);
-    if constexpr (reuse) release(pipeline.input, used_input);
+    release<shared_weight_ring>(pipeline.weight, used_weights);
+    if constexpr (reuse) release<shared_input_ring>(pipeline.input, used_input);
 }
 
 /// Where a thread's sums of a split tile lie, behind the packed input: those of a warp in one line.
@@ -217,10 +260,52 @@ __device__ __forceinline__ Pipeline make_pipeline() {
             staging};
 }
 
+template <bool Shared>
 __device__ __forceinline__ void init_barriers(const Ring& ring, int stages) {
     for (int stage = 0; stage < stages; ++stage) {
         barrier_init(ring.full[stage], 1);
-        barrier_init(ring.empty[stage], consumers * (k_warpgroup / 32));
+        barrier_init(ring.empty[stage], consumers * (k_warpgroup / 32) * (Shared ? cluster_blocks : 1));
+    }
+}
+
+/// Waits for all threads that use this block's barriers.
+__device__ __forceinline__ void sync_all() {
+    if constexpr (cluster_blocks > 1) {
+        cluster_sync();
+    } else {
+        __syncthreads();
+    }
+}
+
+__device__ __forceinline__ void load_tiles(const Pipeline& pipeline, const TensorMap& input,
+                                           const unsigned char* weights, int batch) {
+    Turns turns;
+    Tile tile{};
+    for (int number = blockIdx.x; find_tile(tile, number, batch); number += gridDim.x)
+        load_tile(tile, turns, pipeline, input, weights);
+}
+
+__device__ __forceinline__ void multiply_tiles(const Pipeline& pipeline, const Element* bias, Element* output,
+                                               unsigned char* workspace, int batch) {
+    const int group = threadIdx.x / k_warpgroup;
+    unsigned char* staging = pipeline.staging + group * staging_bytes;
+    int first_rows[rows];
+#pragma unroll
+    for (int row = 0; row < rows; ++row)
+        first_rows[row] = first_row(group * rows + row);
+    Turns turns;
+    Tile tile{};
+    for (int number = blockIdx.x; find_tile(tile, number, batch); number += gridDim.x) {
+        float sums[rows][tile_n / 2];
+        multiply_tile(sums, tile, turns, pipeline, first_rows);
+#pragma unroll
+        for (int row = 0; row < rows; ++row) {
+            if constexpr (splits == 1) {
+                Store::run(sums[row], tile, (group * rows + row) * k_product_rows, staging, bias, output, batch);
+            } else {
+                store_split(sums[row], split_sums(workspace, batch, number, row));
+            }
+        }
     }
 }
 
@@ -248,43 +333,23 @@ extern "C" __global__ void __launch_bounds__(tconv::hopper::threads, tconv::conf
     const Pipeline pipeline = make_pipeline();
     if (threadIdx.x == 0) {
         tma_prefetch_map(input);
-        init_barriers(pipeline.weight, weight_stages);
-        if constexpr (reuse) init_barriers(pipeline.input, input_stages);
+        init_barriers<shared_weight_ring>(pipeline.weight, weight_stages);
+        if constexpr (reuse) init_barriers<shared_input_ring>(pipeline.input, input_stages);
         barrier_init_fence();
     }
-    __syncthreads();
+    sync_all();
     let_next_launch_start();
     wait_for_launch_before();
 
-    const int group = threadIdx.x / k_warpgroup;
-    Turns turns;
-    Tile tile{};
-    if (group == consumers) {
+    if (threadIdx.x / k_warpgroup == consumers) {
         give_registers<k_producer_registers>();
-        if (threadIdx.x == consumers * k_warpgroup) {
-            for (int number = blockIdx.x; find_tile(tile, number, batch); number += gridDim.x)
-                load_tile(tile, turns, pipeline, input, weights);
-        }
-        return;
+        if (threadIdx.x == consumers * k_warpgroup) load_tiles(pipeline, input, weights, batch);
+    } else {
+        take_registers<consumer_registers>();
+        multiply_tiles(pipeline, bias, output, workspace, batch);
     }
-    take_registers<consumer_registers>();
-    unsigned char* staging = pipeline.staging + group * staging_bytes;
-    int first_rows[rows];
-#pragma unroll
-    for (int row = 0; row < rows; ++row)
-        first_rows[row] = first_row(group * rows + row);
-    for (int number = blockIdx.x; find_tile(tile, number, batch); number += gridDim.x) {
-        float sums[rows][tile_n / 2];
-        multiply_tile(sums, tile, turns, pipeline, first_rows);
-#pragma unroll
-        for (int row = 0; row < rows; ++row) {
-            if constexpr (splits == 1) {
-                Store::run(sums[row], tile, (group * rows + row) * k_product_rows, staging, bias, output, batch);
-            } else {
-                store_split(sums[row], split_sums(workspace, batch, number, row));
-            }
-        }
-    }
+    // No block ends while another may still signal its barriers.
+    if constexpr (cluster_blocks > 1) cluster_sync();
 }
 
 /// Adds the sums of split tiles up and stores them.
@@ -297,13 +362,13 @@ extern "C" __global__ void __launch_bounds__(tconv::k_warpgroup* tconv::hopper::
     const int group = threadIdx.x / k_warpgroup;
     unsigned char* staging = dynamic_shared<unsigned char>() + group * staging_bytes;
     Tile tile{};
-    for (int number = blockIdx.x * splits; find_tile(tile, number, batch); number += gridDim.x * splits) {
+    for (int index = blockIdx.x; find_tile(tile, split_number(index, 0), batch); index += gridDim.x) {
 #pragma unroll
         for (int row = 0; row < rows; ++row) {
             float sums[tile_n / 2] = {};
 #pragma unroll 1
             for (int split = 0; split < splits; ++split)
-                add_split(sums, split_sums(workspace, batch, number + split, row));
+                add_split(sums, split_sums(workspace, batch, split_number(index, split), row));
             Store::run(sums, tile, (group * rows + row) * k_product_rows, staging, bias, output, batch);
         }
     }

@@ -98,6 +98,7 @@ Binding::BoundLaunch Binding::compile(const LaunchDefinition& launch) const {
                        compile(launch.when),
                        compile(launch.batch_tile),
                        compile(launch.overlaps),
+                       compile(launch.cluster),
                        compile(launch.shared_bytes),
                        compile(launch.alignment),
                        {}};
@@ -327,6 +328,7 @@ Launch Binding::launch(std::size_t index) const {
     }
     result.weights_only = definition.weights_only;
     result.overlaps = integer_from(bound.overlaps, 0, "overlaps") != 0;
+    result.cluster = integer_from(bound.cluster, 1, "cluster");
     result.shared_bytes = integer_from(bound.shared_bytes, 0, "shared_bytes");
     for (std::size_t i = 0; i < definition.arguments.size(); ++i)
         result.arguments.push_back(argument(definition.arguments[i], bound.arguments[i]));
