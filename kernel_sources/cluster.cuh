@@ -17,14 +17,11 @@ __device__ __forceinline__ void cluster_sync(int line = __builtin_LINE()) {
     tconv_emulator::meet_cluster(line);
 }
 
-/// One arrival at the barrier that block `rank` of the cluster has where this one has `barrier`.
+/// One arrival at the barrier that block `rank` of the cluster has where this one has `barrier`. It says that this
+/// thread is done with shared memory that copies then fill anew; it does not show what the thread has written: a
+/// release of that much to a cluster waits for the thread's stores to device memory too.
 __device__ __forceinline__ void barrier_arrive_in_cluster(Barrier& barrier, u32 rank, int line = __builtin_LINE()) {
     tconv_emulator::arrive_in_cluster(&barrier, rank, line);
-}
-
-/// As barrier_wait, for a barrier at which threads of other blocks arrive.
-__device__ __forceinline__ void barrier_wait_for_cluster(Barrier& barrier, u32 parity, int line = __builtin_LINE()) {
-    barrier_wait(barrier, parity, line);
 }
 
 /// As tma_load_box, to every block of the cluster whose bit is set in `blocks`: each gets the box where this one has
@@ -53,22 +50,9 @@ __device__ __forceinline__ void barrier_arrive_in_cluster(Barrier& barrier, u32 
     asm volatile(
         "{ .reg .b32 there;\n"
         "mapa.shared::cluster.u32 there, %0, %1;\n"
-        "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [there]; }" ::"r"(tma::shared_address(&barrier)),
+        "mbarrier.arrive.shared::cluster.b64 _, [there]; }" ::"r"(tma::shared_address(&barrier)),
         "r"(rank)
         : "memory");
-}
-
-__device__ __forceinline__ void barrier_wait_for_cluster(Barrier& barrier, u32 parity) {
-    u32 complete = 0;
-    while (complete == 0) {
-        asm volatile(
-            "{ .reg .pred complete;\n"
-            "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 complete, [%1], %2;\n"
-            "selp.u32 %0, 1, 0, complete; }"
-            : "=r"(complete)
-            : "r"(tma::shared_address(&barrier)), "r"(parity)
-            : "memory");
-    }
 }
 
 #define TCONV_TMA_LOAD(dimensions, coordinates)                                                       \
@@ -111,7 +95,6 @@ __device__ __forceinline__ void tma_load_bytes_to(u16 blocks, void* shared, cons
 // Names for code that is compiled for older devices too, and discarded there.
 __device__ void cluster_sync();
 __device__ void barrier_arrive_in_cluster(Barrier& barrier, u32 rank);
-__device__ void barrier_wait_for_cluster(Barrier& barrier, u32 parity);
 template <int N>
 __device__ void tma_load_box_to(u16 blocks, void* shared, const TensorMap& map, Barrier& barrier,
                                 const int (&corner)[N]);

@@ -89,15 +89,6 @@ __device__ __forceinline__ void load_weights(unsigned char* stage, const unsigne
     }
 }
 
-template <bool Shared>
-__device__ __forceinline__ void wait_for_empty(Barrier& empty, u32 parity) {
-    if constexpr (Shared) {
-        barrier_wait_for_cluster(empty, parity);
-    } else {
-        barrier_wait(empty, parity);
-    }
-}
-
 __device__ __forceinline__ void load_tile(const Tile& tile, Turns& turns, const Pipeline& pipeline,
                                           const TensorMap& input, const unsigned char* weights) {
     constexpr int input_bytes = input_rows * k_operand_row;
@@ -107,7 +98,7 @@ __device__ __forceinline__ void load_tile(const Tile& tile, Turns& turns, const 
         if constexpr (reuse) {
             if (tile.taps() == 0) return;
             Barrier& full = pipeline.input.full[turns.input.stage];
-            wait_for_empty<shared_input_ring>(pipeline.input.empty[turns.input.stage], turns.input.parity ^ 1);
+            barrier_wait(pipeline.input.empty[turns.input.stage], turns.input.parity ^ 1);
             barrier_arrive_and_expect(full, input_bytes);
             if (!share_input || has_turn(turns.input))
                 load_input(tile, block, AxisD::max_taps - 1, AxisH::max_taps - 1, AxisW::max_taps - 1,
@@ -119,7 +110,7 @@ __device__ __forceinline__ void load_tile(const Tile& tile, Turns& turns, const 
                 for (int j_w = 0; j_w < tile.taps_w.count; ++j_w) {
                     const int stage = turns.weight.stage;
                     Barrier& full = pipeline.weight.full[stage];
-                    wait_for_empty<shared_weight_ring>(pipeline.weight.empty[stage], turns.weight.parity ^ 1);
+                    barrier_wait(pipeline.weight.empty[stage], turns.weight.parity ^ 1);
                     barrier_arrive_and_expect(full, weight_stage + (reuse ? 0 : input_bytes));
                     if (!reuse && (!share_input || has_turn(turns.weight)))
                         load_input(tile, block, j_d, j_h, j_w, pipeline.input.stages + stage * input_stage, input,

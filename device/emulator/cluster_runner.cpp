@@ -34,20 +34,18 @@ void ClusterRunner::run(std::uint64_t number, std::uint64_t seed) {
     throw Error(ErrorKind::device, fmt::format("kernel {}: {}", *kernel_, failure));
 }
 
+// A block goes on for some time before another has its turn, so that each gets far ahead of the others now and then.
 void ClusterRunner::run_ready_threads() {
+    constexpr std::uint32_t turns = 1024;
+    const auto blocks = static_cast<std::uint32_t>(cluster_.blocks.size());
+    std::uint32_t current = cluster_.random.below(blocks);
     while (cluster_.failure.empty()) {
-        std::size_t ready = 0;
-        for (const BlockRunner* block : cluster_.blocks)
-            ready += block->ready();
-        if (ready == 0) return;
-        std::size_t position = cluster_.random.below(static_cast<std::uint32_t>(ready));
-        for (BlockRunner* block : cluster_.blocks) {
-            if (position < block->ready()) {
-                block->run_ready_thread(position);
-                break;
-            }
-            position -= block->ready();
-        }
+        if (blocks > 1 && cluster_.random.below(turns) == 0) current = cluster_.random.below(blocks);
+        for (std::uint32_t others = 1; others < blocks && cluster_.blocks[current]->ready() == 0; ++others)
+            current = (current + 1) % blocks;
+        BlockRunner& block = *cluster_.blocks[current];
+        if (block.ready() == 0) return;
+        block.run_ready_thread(cluster_.random.below(static_cast<std::uint32_t>(block.ready())));
     }
 }
 

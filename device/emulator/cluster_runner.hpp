@@ -12,7 +12,7 @@
 namespace tconv::emulator {
 
 /// Runs clusters of blocks one after another on one processor thread; a block by itself is a cluster of one. The blocks
-/// of a cluster run together: the next thread is chosen at random among those of all that can run.
+/// of a cluster take turns of random length, in which the next thread is chosen at random among those that can run.
 class ClusterRunner {
 public:
     /// Prepares for clusters of one launch, of as many blocks as there are `codes`: copies of the same image. All

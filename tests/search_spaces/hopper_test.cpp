@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 #include <string>
 
@@ -91,4 +92,37 @@ TEST_CASE("several blocks of channels, read as they are and packed, are exact in
             test::check_exact(hopper(), draw, p, *config);
         }
     }
+}
+
+TEST_CASE("blocks of a cluster that share weights or input are exact") {
+    test::Draw draw(79);
+    int split = 0;
+    // Odd numbers of boxes, several tiles of columns, phases of different sizes, groups, fewer tiles than blocks and
+    // more.
+    for (const char* text : {"2d n3 ci256 co72 g1 i5x6 k3x3 s1x1 p1x1 op0x0 d1x1 bias f16 nhwc",
+                             "2d n3 ci128 co72 g1 i9x11 k3x3 s2x2 p1x1 op1x1 d1x1 bias f16 nhwc",
+                             "2d n3 ci40 co100 g1 i7x9 k4x4 s2x2 p1x1 op0x0 d1x1 bias f32 nchw",
+                             "1d n5 ci144 co160 g2 i45 k3 s2 p1 op0 d1 nobias bf16 nchw",
+                             "3d n2 ci32 co190 g1 i3x5x6 k3x3x3 s1x1x1 p1x1x1 op0x0x0 d1x1x1 bias f32 nhwc"}) {
+        const Problem p = parse_key(text);
+        INFO(text);
+        for (const int cluster : {2, 3}) {
+            for (const bool reuse : {false, true}) {
+                for (const bool splits : {false, true}) {
+                    const auto config = test::draw_config(hopper(), draw, p, [&](const Config& drawn) {
+                        return drawn.at("cluster") == cluster && (drawn.at("reuse") != 0) == reuse &&
+                               (drawn.at("splits") > 1) == splits;
+                    });
+                    if (splits && !config) continue;  // too many tiles, or too few channels
+                    REQUIRE(config.has_value());
+                    split += splits ? 1 : 0;
+                    const LaunchPlan plan = hopper().plan(p, test::emulated().device->info(), *config);
+                    CHECK(std::any_of(plan.launches.begin(), plan.launches.end(),
+                                      [](const Launch& launch) { return launch.cluster == 2; }));
+                    test::check_exact(hopper(), draw, p, *config);
+                }
+            }
+        }
+    }
+    CHECK(split >= 4);
 }

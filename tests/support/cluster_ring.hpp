@@ -28,7 +28,7 @@ __device__ void load(Ring& ring, const TensorMap& map, const float* in, int chun
     const int stage = chunk % stages;
     const int rank = blockIdx.x % blocks;
     const u16 all = static_cast<u16>((1 << blocks) - 1);
-    barrier_wait_for_cluster(ring.empty[stage], chunk / stages % 2 ^ 1);
+    barrier_wait(ring.empty[stage], chunk / stages % 2 ^ 1);
     barrier_arrive_and_expect(ring.full[stage], 4 * chunk_floats);
     if (boxes) {
         if (chunk % blocks == rank) tma_load_box_to(all, ring.values[stage], map, ring.full[stage], {0, chunk});
