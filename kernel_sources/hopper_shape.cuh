@@ -230,9 +230,9 @@ __device__ __forceinline__ void set_phases(Tile& tile, int phase_class) {
     tile.phase_d = phase_class;
 }
 
-/// Tile `number` of a call; false past the last, for all blocks of a cluster: numbers of neighbours are theirs. Either
-/// phases with many taps come first, so that the last wave is of
-/// short ones; or all phases of a box lie together (tile_order 2), and what they share stays in the L2 cache.
+/// Tile `number` of a call; false past the last. Numbers of a cluster's blocks follow each other, and the answer is the
+/// same for all. Either phases with many taps come first, so that the last wave is of short ones; or all phases of a
+/// box lie together (tile_order 2), and what they share stays in the L2 cache.
 __device__ __forceinline__ bool find_tile(Tile& tile, int number, int batch) {
     const int rank = split_off(number, cluster_blocks);
     const int split = split_off(number, splits);

@@ -204,7 +204,7 @@ bool BlockRunner::meet_at_barrier(void* barrier, unsigned parity, bool waits, in
 // Lets the others go on. Where each has had many turns and nothing came of it, nothing ever will.
 bool BlockRunner::poll(const void* barrier, unsigned parity) {
     constexpr std::size_t turns = 1000;
-    if (++cluster_.polls > turns * threads_.size()) {
+    if (++cluster_.polls > turns * threads_.size() * cluster_.blocks.size()) {
         throw Error(ErrorKind::device,
                     fmt::format("a barrier in shared memory is asked for ever: it {}", barriers_.missing(barrier)));
     }
