@@ -118,10 +118,6 @@ private:
 
 }  // namespace
 
-bool keeps_weights(const Peer& peer, const Problem& problem) {
-    return peer.weights_prepared || problem.layout == Layout::nhwc;
-}
-
 KnownWays::KnownWays(const std::vector<BenchRun>& runs) {
     for (const BenchRun& run : runs) {
         for (const BenchResult& result : run.results) {
@@ -139,7 +135,7 @@ const std::set<std::string>& KnownWays::of(const Problem& problem, Mode mode) co
 PeerFinalists search_peer(const Peer& peer, Mode mode, Device& device, Validator& validator, Timer& timer,
                           std::size_t count, const std::stop_token& stop) {
     const auto search_among = [&](const std::set<std::string>& only) {
-        PeerSearch search(keeps_weights(peer, validator.problem()), mode, device, validator, timer, stop);
+        PeerSearch search(peer.weights_prepared, mode, device, validator, timer, stop);
         for (const CudnnLayout layout : {CudnnLayout::same, CudnnLayout::other}) {
             try {
                 search.look_at(peer, layout, only);

@@ -54,10 +54,6 @@ struct PeerFinalists {
     std::string reason;       ///< why there is none, one sentence
 };
 
-/// Whether the peer's calls find its weights laid out as it wants them. So they do in channels-last problems: an
-/// application that keeps its tensors so keeps its weights so too.
-[[nodiscard]] bool keeps_weights(const Peer& peer, const Problem& problem);
-
 /// Builds and times everything that the peer's library offers for the validator's problem (or what is known to be its
 /// best), in its own layout and in the other one with transpositions, and validates the fastest until `count` of them
 /// are right. Stops early, with what it has, when asked to.

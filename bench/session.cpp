@@ -126,7 +126,7 @@ std::vector<std::function<void()>> BenchSession::works_of(Sides& sides) {
     };
     if (sides.ours) add(*sides.ours, source_.weights_prepared);
     for (auto& finalist : sides.peer.finalists)
-        add(finalist.runnable, keeps_weights(peer_, validator_->problem()));
+        add(finalist.runnable, peer_.weights_prepared);
     const CallTensors tensors = validator_->timing_tensors(workspace_bytes, packed_bytes);
     std::vector<std::function<void()>> works;
     for (const Side& side : all) {

@@ -171,6 +171,13 @@ CREATE VIEW winner AS
     JOIN problem p ON p.id = t.problem JOIN device d ON d.id = t.device JOIN template s ON s.id = t.template;
 )sql";
 
+// Version 5: the weights of a channels-last problem are channels-last too. Trials from before took them channels first,
+// which is another operation but where both orders are the same.
+constexpr const char* k_channels_last_weights = R"sql(
+DELETE FROM trial WHERE problem IN (
+    SELECT id FROM problem WHERE layout = 'nhwc' AND out_channels > groups AND kernel_d * kernel_h * kernel_w > 1);
+)sql";
+
 /// Column names and types of the problem's fields.
 struct ColumnVisitor {
     std::vector<std::pair<std::string, std::string>> columns;
@@ -243,7 +250,7 @@ int schema_version(sqlite::Connection& connection) {
 void make_schema(sqlite::Connection& connection) {
     // Step n brings version n to n + 1; the first one starts from an empty file.
     const std::array<std::string, k_schema_version> steps{problem_table() + k_tables, k_tensor_rates,
-                                                          k_digest_and_failures, k_strict};
+                                                          k_digest_and_failures, k_strict, k_channels_last_weights};
     sqlite::Transaction transaction(connection);
     const auto version = static_cast<std::size_t>(schema_version(connection));
     if (version == steps.size()) return;

@@ -7,7 +7,7 @@
 namespace tconv {
 
 /// Version of the tables that this program reads and writes; kept in the file's user_version.
-inline constexpr int k_schema_version = 4;
+inline constexpr int k_schema_version = 5;
 
 /// The version of an opened file's tables, 0 where there is none yet; writes nothing. Throws Error(cache) when the file
 /// is another program's database or was written by a newer version (naming both).

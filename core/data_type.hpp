@@ -8,7 +8,7 @@ namespace tconv {
 /// Element type of input, weight, bias and output.
 enum class DataType { f32, f16, bf16 };
 
-/// Memory order of input and output; the weight is always [c_in, c_out/groups, k...].
+/// Memory order of input, output and weight. The weight is c_in x c_out/groups x k..., with c_in in the place of N.
 enum class Layout {
     nchw,  ///< PyTorch's contiguous: N, C, then the spatial axes
     nhwc,  ///< PyTorch's channels_last: N, the spatial axes, then C

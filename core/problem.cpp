@@ -176,6 +176,13 @@ std::int64_t output_elements(const Problem& p) {
     return p.batch * p.out_channels * output[0] * output[1] * output[2];
 }
 
+std::int64_t weight_offset(const Problem& p, std::int64_t in_channel, std::int64_t out_channel, std::int64_t tap) {
+    const std::int64_t out_group = p.out_channels / p.groups;
+    const std::int64_t taps = p.kernel[0] * p.kernel[1] * p.kernel[2];
+    const std::int64_t within = p.layout == Layout::nchw ? out_channel * taps + tap : tap * out_group + out_channel;
+    return in_channel * out_group * taps + within;
+}
+
 double flops(const Problem& p) {
     const Extents output = output_extents(p);
     double pairs = 1;

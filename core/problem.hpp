@@ -70,6 +70,12 @@ void validate(const Problem& problem);
 [[nodiscard]] std::int64_t bias_elements(const Problem& problem);  ///< 0 without bias
 [[nodiscard]] std::int64_t output_elements(const Problem& problem);
 
+/// Place of a weight in memory, in elements: [c_in][c_out/groups][tap] in nchw, [c_in][tap][c_out/groups] in nhwc.
+/// `in_channel` counts through all groups, `out_channel` within its group; `tap` is (k_d * kernel_h + k_h) * kernel_w +
+/// k_w.
+[[nodiscard]] std::int64_t weight_offset(const Problem& problem, std::int64_t in_channel, std::int64_t out_channel,
+                                         std::int64_t tap);
+
 /// Multiply-adds counted as two operations, only those whose input lies inside the tensor.
 [[nodiscard]] double flops(const Problem& problem);
 

@@ -41,7 +41,7 @@ struct PlaneWeights {
         }
     }
     __device__ __forceinline__ const Element* address(int product, int tap) const {
-        return first + (product / channels * out_group + product % channels) * taps + tap;
+        return first + weight_offset<int>(false, product / channels, product % channels, tap, out_group, taps);
     }
     __device__ __forceinline__ TapWeights operator()(int tap) const {
         TapWeights weights;
@@ -71,8 +71,9 @@ struct SharedWeights {
         const int count = left < tile_planes * products * taps ? static_cast<int>(left) : tile_planes * products * taps;
 #pragma unroll 4
         for (int i = static_cast<int>(threadIdx.x); i < count; i += threads) {
-            const int product = i / taps;
-            shared[place(product / products, product % products, i % taps)] =
+            // As they lie in memory: [input channel of the block][tap][output channel].
+            const int product = i / (taps * out_group) * out_group + i % out_group;
+            shared[place(product / products, product % products, i / out_group % taps)] =
                 to_float(load_readonly(weight + first + i));
         }
     }

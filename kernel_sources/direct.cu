@@ -172,11 +172,9 @@ __device__ __forceinline__ void load_weights(float* tile, const float* weight, c
         const int k_d = place.taps_d.first + tap_d * static_cast<int>(PhasesD::kernel_step);
         const int k_h = place.taps_h.first + tap_h * static_cast<int>(PhasesH::kernel_step);
         const int k_w = fused ? tap_w : place.taps_w.first + tap_w * static_cast<int>(PhasesW::kernel_step);
-        const Index offset =
-            (static_cast<Index>(first_channel + c) * out_group + place.block_channel + out) *
-                static_cast<Index>(kernel_volume) +
-            static_cast<Index>((k_d * static_cast<int>(problem::kernel_h) + k_h) * static_cast<int>(problem::kernel_w) +
-                               k_w);
+        const int k = (k_d * static_cast<int>(problem::kernel_h) + k_h) * static_cast<int>(problem::kernel_w) + k_w;
+        const auto offset = weight_offset<Index>(false, first_channel + c, place.block_channel + out, k, out_group,
+                                                 static_cast<Index>(kernel_volume));
         copy_async<4>(tile + (c * taps_held + tap) * weight_pitch + out, weight + (valid ? offset : 0), valid);
     }
 }
@@ -290,8 +288,8 @@ __device__ __forceinline__ void accumulate_channel(float (&sums)[channels][outpu
     const Index in_w = place.q_w + place.column * pixels - reach;
     const float* weights_shared =
         stage + input_stage + in_chunk * (taps_held * weight_pitch) + (place.channel - place.block_channel);
-    const float* weights_global =
-        weight + (static_cast<Index>(in_channel) * out_group + place.channel) * static_cast<Index>(kernel_volume);
+    const float* weights_global = weight + weight_offset<Index>(false, in_channel, place.channel, 0, out_group,
+                                                                static_cast<Index>(kernel_volume));
     for (int j_d = 0; j_d < place.taps_d.count; ++j_d) {
         const int offset_d = place.taps_d.offset + j_d * static_cast<int>(PhasesD::offset_step);
         const int k_d = place.taps_d.first + j_d * static_cast<int>(PhasesD::kernel_step);

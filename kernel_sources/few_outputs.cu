@@ -24,8 +24,8 @@ __device__ __forceinline__ void stage_weights(float* shared, const Element* weig
     for (int i = static_cast<int>(threadIdx.x); i < in_group * channels * taps; i += threads * splits) {
         const int row = i / taps;
         const int tap = i % taps;
-        shared[row * taps_pitch + tap] =
-            to_float(load_readonly(source + (row / channels * out_group + row % channels) * taps + tap));
+        shared[row * taps_pitch + tap] = to_float(
+            load_readonly(source + weight_offset<int>(false, row / channels, row % channels, tap, out_group, taps)));
     }
 }
 

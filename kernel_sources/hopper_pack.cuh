@@ -43,8 +43,8 @@ struct PackTile {
 
 static_assert(sizeof(PackTile) <= 8448, "the launches ask for so much shared memory");
 
-/// Weights are a matrix of input channels times (output channel, tap): transposed, a column is a row of the operand of
-/// its phase. Grid: columns, blocks of channels, groups.
+/// Weights are a matrix of input channels times output channels and taps, in the order of memory: transposed, a column
+/// is a row of the operand of its phase. Grid: columns, blocks of channels, groups.
 __device__ __forceinline__ void pack_weights(const Element* weight, unsigned char* packed) {
     PackTile& tile = *dynamic_shared<PackTile>();
     const int channel_block = blockIdx.y;
@@ -64,8 +64,9 @@ __device__ __forceinline__ void pack_weights(const Element* weight, unsigned cha
     for (int i = threadIdx.x; i < k_pack_columns * pieces; i += k_pack_threads) {
         const int column = i / pieces;
         if (first_column + column >= width) break;
-        const int channel = static_cast<int>((first_column + column) / kernel_volume);
-        int tap = static_cast<int>((first_column + column) % kernel_volume);
+        const i64 place = first_column + column;
+        const int channel = static_cast<int>(channels_last ? place % out_group : place / kernel_volume);
+        int tap = static_cast<int>(channels_last ? place / out_group : place % kernel_volume);
         const int k_w = split_off(tap, AxisW::kernel);
         const int k_h = split_off(tap, AxisH::kernel);
         const int k_d = tap;

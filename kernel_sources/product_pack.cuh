@@ -49,8 +49,9 @@ __device__ __forceinline__ int kernel_index(int phase, int index, int number) {
 
 __device__ __forceinline__ Element weight_at(const Element* weight, int group, int in_channel, int out_channel, int k) {
     const bool inside = in_channel < in_group && out_channel < out_group && k >= 0;
-    const i64 row = static_cast<i64>(group) * in_group + in_channel;
-    return inside ? load_readonly(weight + (row * out_group + out_channel) * kernel_volume + k) : Element{};
+    const i64 channel = static_cast<i64>(group) * in_group + in_channel;
+    const i64 offset = weight_offset<i64>(channels_last, channel, out_channel, k, out_group, kernel_volume);
+    return inside ? load_readonly(weight + offset) : Element{};
 }
 
 /// Number of a kernel element, or -1 where it has no part along some axis.

@@ -79,8 +79,9 @@ __device__ __forceinline__ Sums sums_of(const T* input, const T* weight, const O
                 if (i_w < 0) continue;
                 const T* x = input + o.batch * in.batch + group * in_group * in.channel + i_d * in.axis[0] +
                              i_h * in.axis[1] + i_w * in.axis[2];
-                const T* w = weight + (group * in_group * out_group + o.channel % out_group) * kernel_volume +
-                             (k_d * s.kernel[1] + k_h) * s.kernel[2] + k_w;
+                const T* w = weight + weight_offset<i64>(s.channels_last != 0, group * in_group, o.channel % out_group,
+                                                         (k_d * s.kernel[1] + k_h) * s.kernel[2] + k_w, out_group,
+                                                         kernel_volume);
                 for (i64 c = 0; c < in_group; ++c) {
                     const double product = to_double(x[c * in.channel]) * to_double(w[c * out_group * kernel_volume]);
                     sums.value += product;

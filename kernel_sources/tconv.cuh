@@ -17,6 +17,13 @@ static_assert(sizeof(i32) == 4 && sizeof(u32) == 4, "32-bit integers");
 static_assert(sizeof(i64) == 8 && sizeof(u64) == 8, "64-bit integers");
 static_assert(sizeof(u8) == 1 && sizeof(u16) == 2, "8- and 16-bit integers");
 
+/// Offset of a weight: [in channel][out channel of the group][tap], or, channels last, [in channel][tap][out channel].
+template <class Index>
+__device__ constexpr Index weight_offset(bool channels_last, Index in_channel, Index out_channel, Index tap,
+                                         Index out_group, Index taps) {
+    return in_channel * out_group * taps + (channels_last ? tap * out_group + out_channel : out_channel * taps + tap);
+}
+
 /// N floats that are read and written in one access of 4 * N bytes.
 template <int N>
 struct alignas(4 * N) Floats {

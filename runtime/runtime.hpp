@@ -23,7 +23,7 @@ enum class Rung {
 /// problem has none.
 struct Tensors {
     const void* input = nullptr;   ///< N x c_in x spatial (nchw)
-    const void* weight = nullptr;  ///< c_in x c_out/groups x k...
+    const void* weight = nullptr;  ///< c_in x c_out/groups x k..., in the problem's layout
     const void* bias = nullptr;    ///< c_out
     void* output = nullptr;        ///< N x c_out x output extents
     void* workspace = nullptr;     ///< `workspace_bytes()` bytes; may be null when that is 0

@@ -114,7 +114,9 @@ void add_type_options(CLI::App& command, ProblemOptions& options) {
     command.add_option("--dtype", options.dtype, "Element type (default f32)")
         ->type_name("f32|f16|bf16")
         ->group("Problem");
-    command.add_option("--layout", options.layout, "Memory order: contiguous or channels last (default nchw)")
+    command
+        .add_option("--layout", options.layout,
+                    "Memory order of input, output and weight: contiguous or channels last (default nchw)")
         ->type_name("nchw|nhwc")
         ->group("Problem");
 }

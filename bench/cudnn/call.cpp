@@ -67,7 +67,7 @@ Call::Call(std::shared_ptr<Session> session, const Problem& problem, const Varia
     input_ = relaid(problem.batch, problem.in_channels, volume(problem.input), transposed);
     output_ = relaid(problem.batch, problem.out_channels, volume(output_extents(problem)), transposed);
     weight_ = relaid(problem.in_channels, problem.out_channels / problem.groups, volume(problem.kernel),
-                     variant.weight != Layout::nchw);
+                     variant.weight != problem.layout);
     place(input_);
     place(output_);
 }

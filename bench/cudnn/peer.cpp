@@ -211,7 +211,7 @@ std::vector<Variant> variants_of(const Problem& problem, CudnnLayout layout) {
     const Layout tensors =
         (problem.layout == Layout::nhwc) == (layout == CudnnLayout::same) ? Layout::nhwc : Layout::nchw;
     std::vector<Layout> weights{tensors};
-    // Engines for channels last want the weight so too, and some take it as it is.
+    // Engines for channels last want the weight so too; some take it channels first.
     if (tensors == Layout::nhwc) weights.push_back(Layout::nchw);
     std::vector<Variant> variants;
     for (const Layout weight : weights) {

@@ -184,17 +184,6 @@ TEST_CASE("laying out the weights is part of the call unless they are prepared")
     CHECK(prepared.finalists[0].runnable.description == name(Way::packs_slowly));
 }
 
-TEST_CASE("in channels-last problems the library's weights are kept as it wants them") {
-    Problem problem = test::bench_problem();
-    problem.layout = Layout::nchw;
-    Peer prepared;
-    prepared.weights_prepared = true;
-    CHECK_FALSE(keeps_weights({}, problem));
-    CHECK(keeps_weights(prepared, problem));
-    problem.layout = Layout::nhwc;
-    CHECK(keeps_weights({}, problem));
-}
-
 TEST_CASE("where nothing is right the reason says so") {
     Search search;
     const PeerFinalists wrong = search.run({Way::wrong}, {Way::does_not_build}, 2);

@@ -38,7 +38,7 @@ Trial without_rank_and_remark(Trial trial) {
 TEST_CASE("the file says whose it is and in which version, and all tables are strict") {
     const ScratchFolder scratch;
     k_open(scratch / "t.db", OpenMode::read_write);
-    CHECK(query_sql(scratch / "t.db", "PRAGMA user_version") == std::vector<std::string>{"4"});
+    CHECK(query_sql(scratch / "t.db", "PRAGMA user_version") == std::vector<std::string>{"5"});
     CHECK(query_sql(scratch / "t.db",
                     "SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table' AND "
                     "NOT strict AND name NOT LIKE 'sqlite_%'")
@@ -58,7 +58,7 @@ TEST_CASE("a newer version is refused, naming both, and is left alone") {
     const ScratchFolder scratch;
     k_open(scratch / "t.db", OpenMode::read_write);
     run_sql(scratch / "t.db", "PRAGMA user_version = 7; PRAGMA journal_mode = DELETE");
-    check_refused(scratch / "t.db", {"newer", "version 7", "up to 4"});
+    check_refused(scratch / "t.db", {"newer", "version 7", "up to 5"});
 }
 
 TEST_CASE("a file of version 1 is brought up to date when opened for writing, with all that it holds") {
@@ -83,7 +83,7 @@ TEST_CASE("a file of version 1 is brought up to date when opened for writing, wi
     CHECK(read_bytes(scratch / "t.db") == before);
 
     Database database(scratch / "t.db", OpenMode::read_write);
-    CHECK(query_sql(scratch / "t.db", "PRAGMA user_version") == std::vector<std::string>{"4"});
+    CHECK(query_sql(scratch / "t.db", "PRAGMA user_version") == std::vector<std::string>{"5"});
     const char* const shape =
         "SELECT t.name || ' ' || c.name || ' ' || c.type || ' ' || c.\"notnull\" FROM pragma_table_list t, "
         "pragma_table_info(t.name) c WHERE t.schema = 'main' ORDER BY t.name, c.cid";
@@ -116,7 +116,7 @@ TEST_CASE("a file of version 2 is brought up to date when opened for writing") {
     run_sql(path, std::string("PRAGMA journal_mode = DELETE; ") + k_without_version_3 + "PRAGMA user_version = 2");
     CHECK(cache_error([&] { k_open(path, OpenMode::read_only); }).find("older tconv") != std::string::npos);
     const Database writer(path, OpenMode::read_write);
-    CHECK(query_sql(path, "PRAGMA user_version") == std::vector<std::string>{"4"});
+    CHECK(query_sql(path, "PRAGMA user_version") == std::vector<std::string>{"5"});
     CHECK(query_sql(path, shape) == wanted);
     const auto winner = writer.winner(sample_problem(), sample_gpu(), 1);
     REQUIRE(winner);
@@ -136,7 +136,7 @@ TEST_CASE("a file of version 3 is brought up to date: its trials are strict, and
     run_sql(path, std::string("PRAGMA journal_mode = DELETE; ") + k_without_version_4 + "PRAGMA user_version = 3");
     CHECK(cache_error([&] { k_open(path, OpenMode::read_only); }).find("older tconv") != std::string::npos);
     Database database(path, OpenMode::read_write);
-    CHECK(query_sql(path, "PRAGMA user_version") == std::vector<std::string>{"4"});
+    CHECK(query_sql(path, "PRAGMA user_version") == std::vector<std::string>{"5"});
     CHECK(query_sql(path, shape) == wanted);
     CHECK(query_sql(path, "SELECT strict FROM trial") == std::vector<std::string>{"1"});
     CHECK(query_sql(path, "SELECT count(*) FROM trial WHERE digest IS NULL") == std::vector<std::string>{"0"});
@@ -144,6 +144,34 @@ TEST_CASE("a file of version 3 is brought up to date: its trials are strict, and
     REQUIRE(winner);
     check_same(winner->trial, sample_trial(sample_problem(), 1, 0.5));
     CHECK(database.take_warnings().empty());
+}
+
+TEST_CASE("trials of channels-last problems from before version 5 are gone where the order of the weights matters") {
+    Problem of_one_channel = sample_problem();
+    Problem of_one_tap = of_one_channel;
+    of_one_tap.out_channels = 9;
+    of_one_tap.kernel = {1, 1, 1};
+    Problem channels_last = of_one_tap;
+    channels_last.kernel = {1, 1, 3};
+    Problem channels_first = channels_last;
+    channels_first.layout = Layout::nchw;
+
+    const ScratchFolder scratch;
+    const std::filesystem::path path = scratch / "t.db";
+    {
+        Database database(path, OpenMode::read_write);
+        for (const Problem& problem : {of_one_channel, of_one_tap, channels_last, channels_first})
+            database.record(sample_gpu(), sample_trial(problem, 1, 0.5), sample_binary(1));
+        CHECK(database.winner(channels_last, sample_gpu(), 1));
+    }
+    run_sql(path, "PRAGMA journal_mode = DELETE; PRAGMA user_version = 4");
+    CHECK(cache_error([&] { k_open(path, OpenMode::read_only); }).find("older tconv") != std::string::npos);
+    const Database database(path, OpenMode::read_write);
+    CHECK_FALSE(database.winner(channels_last, sample_gpu(), 1));
+    CHECK_FALSE(database.winner_of_other_batch(channels_last, sample_gpu(), 1));
+    CHECK(database.trials(channels_last, device_key(sample_gpu())).empty());
+    for (const Problem& kept : {of_one_channel, of_one_tap, channels_first})
+        CHECK(database.winner(kept, sample_gpu(), 1));
 }
 
 TEST_CASE("a damaged file of version 1 is an error that leaves it at version 1") {
@@ -181,7 +209,7 @@ TEST_CASE("an empty file is filled when opened for writing and is an error when 
 
 TEST_CASE("a file with the right marks and the wrong tables is an error at its first use") {
     const ScratchFolder scratch;
-    run_sql(scratch / "t.db", "PRAGMA application_id = 0x74636e76; PRAGMA user_version = 4; CREATE TABLE trial (x)");
+    run_sql(scratch / "t.db", "PRAGMA application_id = 0x74636e76; PRAGMA user_version = 5; CREATE TABLE trial (x)");
     Database database(scratch / "t.db", OpenMode::read_write);
     const std::vector<std::string> errors{
         cache_error([&] { (void)database.list(); }),

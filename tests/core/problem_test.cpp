@@ -130,6 +130,31 @@ TEST_CASE("a broken rule is named with its field and values") {
     CHECK(contains(refusal([](Problem& p) { p.spatial_axes = 1; }), "neutral"));
 }
 
+TEST_CASE("weights follow one another as the layout says") {
+    Problem p;
+    p.in_channels = 6;
+    p.out_channels = 8;
+    p.groups = 2;
+    p.kernel = {2, 1, 3};
+    std::int64_t first = 0;
+    std::int64_t last = 0;
+    for (std::int64_t in = 0; in < 6; ++in) {
+        for (std::int64_t out = 0; out < 4; ++out) {
+            for (std::int64_t tap = 0; tap < 6; ++tap)
+                CHECK(weight_offset(p, in, out, tap) == first++);
+        }
+    }
+    p.layout = Layout::nhwc;
+    for (std::int64_t in = 0; in < 6; ++in) {
+        for (std::int64_t tap = 0; tap < 6; ++tap) {
+            for (std::int64_t out = 0; out < 4; ++out)
+                CHECK(weight_offset(p, in, out, tap) == last++);
+        }
+    }
+    CHECK(first == weight_elements(p));
+    CHECK(last == weight_elements(p));
+}
+
 TEST_CASE("reported shapes of other tools' faults come out right") {
     Problem p;  // stride and dilation both different from 1, on unequal axes
     p.input = {1, 50, 50};

@@ -30,6 +30,12 @@ void scatter_axis(std::int64_t input, std::int64_t kernel, std::int64_t stride, 
     return static_cast<std::size_t>(index);
 }
 
+/// Flat index of a weight: its axes c_in, c_out/groups, k... take the places of N, C, spatial.
+[[nodiscard]] inline std::size_t weight_index(const Problem& p, std::int64_t ci, std::int64_t j, std::int64_t kd,
+                                              std::int64_t kh, std::int64_t kw) {
+    return tensor_index(p.layout, p.out_channels / p.groups, p.kernel, ci, j, kd, kh, kw);
+}
+
 /// The whole operation in float64, scattering from every input element; `output_size` is PyTorch's formula, written out
 /// by the caller.
 [[nodiscard]] inline std::vector<double> scatter(const Problem& p, const Extents& output_size,
@@ -50,9 +56,7 @@ void scatter_axis(std::int64_t input, std::int64_t kernel, std::int64_t stride, 
                     axis(1, [&](std::int64_t ih, std::int64_t kh, std::int64_t oh) {
                         axis(2, [&](std::int64_t iw, std::int64_t kw, std::int64_t ow) {
                             const double x = input[tensor_index(p.layout, p.in_channels, p.input, n, ci, id, ih, iw)];
-                            const std::int64_t tap = (kd * p.kernel[1] + kh) * p.kernel[2] + kw;
-                            const std::int64_t taps = p.kernel[0] * p.kernel[1] * p.kernel[2];
-                            const double w = weight[static_cast<std::size_t>((ci * out_group + j) * taps + tap)];
+                            const double w = weight[weight_index(p, ci, j, kd, kh, kw)];
                             output[tensor_index(p.layout, p.out_channels, output_size, n, co, od, oh, ow)] += x * w;
                         });
                     });

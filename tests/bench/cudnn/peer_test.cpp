@@ -153,6 +153,20 @@ TEST_CASE("the other layout is offered with transpositions, in a workspace that 
     CHECK(offers->build(0).runnable->packed_weight_bytes == 3 * 2 * 9 * 4);
 }
 
+TEST_CASE("channels-last weights are what channels-last engines take") {
+    Bench bench("engine A 1 workspace=100\n");
+    Problem p = small_problem();
+    p.layout = Layout::nhwc;
+    const auto same = bench.offers(p);
+    CHECK(descriptions(*same) == Names{"engine 1, nhwc", "engine 1, nhwc, weight kcrs"});
+    CHECK(same->build(0).runnable->workspace_bytes == 100);
+    CHECK(same->build(0).runnable->packed_weight_bytes == 0);
+    CHECK(same->build(1).runnable->packed_weight_bytes == 3 * 2 * 9 * 4);
+    const auto other = bench.offers(p, {.layout = CudnnLayout::other});
+    CHECK(descriptions(*other) == Names{"engine 1, nchw, transposed"});
+    CHECK(other->build(0).runnable->packed_weight_bytes == 3 * 2 * 9 * 4);
+}
+
 TEST_CASE("a problem that cuDNN cannot express is refused") {
     Bench bench("engine A 1\n");
     Problem p = small_problem();
