@@ -56,6 +56,7 @@ __device__ __forceinline__ bool has_turn(const Turn<Count>& turn) {
 struct Pipeline {
     Ring input;
     Ring weight;
+    Barrier* ahead;  // number i: warpgroup i is so far that the next one may begin
     unsigned char* staging;
 };
 
@@ -156,8 +157,25 @@ __device__ __forceinline__ void release(const Ring& ring, int stage) {
     }
 }
 
+// Warpgroups that begin one after another stay apart, so that one stores while the others multiply. What lies between
+// the first and the last takes half of the stages.
+constexpr bool stagger = config::stagger != 0;
+
+/// Steps of the first tile after which the next warpgroup begins, where the tile does not end before.
+__device__ __forceinline__ int steps_ahead(const Tile& tile) {
+    const int boxes = reuse ? input_stages * tile.taps() : weight_stages;
+    const int stages = min(weight_stages / 2, boxes);
+    return max(stages / max(consumers - 1, 1), 1);
+}
+
+/// One step less before the next warpgroup begins; with 0 it has begun.
+__device__ __forceinline__ void count_ahead(int& steps, const Pipeline& pipeline) {
+    if (steps > 0 && --steps == 0 && threadIdx.x % k_warpgroup == 0)
+        barrier_arrive(pipeline.ahead[threadIdx.x / k_warpgroup]);
+}
+
 __device__ __forceinline__ void multiply_tile(float (&sums)[rows][tile_n / 2], const Tile& tile, Turns& turns,
-                                              const Pipeline& pipeline, const int (&first_rows)[rows]) {
+                                              const Pipeline& pipeline, const int (&first_rows)[rows], int& ahead) {
     if (tile.taps() == 0) {
 #pragma unroll
         for (int row = 0; row < rows; ++row) {
@@ -198,6 +216,7 @@ __device__ __forceinline__ void multiply_tile(float (&sums)[rows][tile_n / 2], c
                         release<shared_input_ring>(pipeline.input, used_input);
                         used_input = -1;
                     }
+                    if constexpr (stagger) count_ahead(ahead, pipeline);
                     used_weights = stage;
                     turns.weight.advance();
                 }
@@ -248,6 +267,7 @@ __device__ __forceinline__ Pipeline make_pipeline() {
     Barrier* input_barriers = barriers + 2 * weight_stages;
     return {{inputs, input_barriers, input_barriers + input_stages},
             {weights, barriers, barriers + weight_stages},
+            input_barriers + 2 * input_stages,
             staging};
 }
 
@@ -286,9 +306,18 @@ __device__ __forceinline__ void multiply_tiles(const Pipeline& pipeline, const E
         first_rows[row] = first_row(group * rows + row);
     Turns turns;
     Tile tile{};
+    int ahead = 0;
     for (int number = blockIdx.x; find_tile(tile, number, batch); number += gridDim.x) {
+        if (stagger && number == static_cast<int>(blockIdx.x)) {
+            if (group > 0) barrier_wait_together(pipeline.ahead[group - 1], 0);
+            ahead = steps_ahead(tile);
+        }
         float sums[rows][tile_n / 2];
-        multiply_tile(sums, tile, turns, pipeline, first_rows);
+        multiply_tile(sums, tile, turns, pipeline, first_rows, ahead);
+        if (stagger && ahead > 0) {
+            ahead = 1;
+            count_ahead(ahead, pipeline);
+        }
 #pragma unroll
         for (int row = 0; row < rows; ++row) {
             if constexpr (splits == 1) {
@@ -326,6 +355,8 @@ extern "C" __global__ void __launch_bounds__(tconv::hopper::threads, tconv::conf
         tma_prefetch_map(input);
         init_barriers<shared_weight_ring>(pipeline.weight, weight_stages);
         if constexpr (reuse) init_barriers<shared_input_ring>(pipeline.input, input_stages);
+        for (int i = 0; stagger && i < consumers; ++i)
+            barrier_init(pipeline.ahead[i], 1);
         barrier_init_fence();
     }
     sync_all();

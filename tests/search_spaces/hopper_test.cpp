@@ -126,3 +126,25 @@ TEST_CASE("blocks of a cluster that share weights or input are exact") {
     }
     CHECK(split >= 4);
 }
+
+TEST_CASE("warpgroups that begin one after another are exact, whatever their first tile is") {
+    test::Draw draw(83);
+    // First tiles with fewer steps than lie between warpgroups, or none at all; blocks without any tile.
+    for (const char* text : {"2d n2 ci64 co40 g1 i9x9 k1x1 s2x2 p0x0 op1x1 d1x1 bias f16 nhwc",
+                             "1d n1 ci32 co24 g1 i70 k2 s3 p1 op0 d1 nobias f32 nchw",
+                             "2d n3 ci200 co72 g1 i11x10 k3x3 s2x2 p1x1 op1x1 d1x1 bias bf16 nchw"}) {
+        const Problem p = parse_key(text);
+        INFO(text);
+        for (const int consumers : {2, 3}) {
+            for (const int reuse : {0, 1}) {
+                const auto config = test::draw_config(hopper(), draw, p, [&](const Config& drawn) {
+                    return drawn.at("stagger") == 1 && drawn.at("consumers") == consumers &&
+                           (reuse == 0 || drawn.at("reuse") != 0);
+                });
+                if (reuse != 0 && !config) continue;  // phases have one tap
+                REQUIRE(config.has_value());
+                test::check_exact(hopper(), draw, p, *config);
+            }
+        }
+    }
+}
