@@ -11,9 +11,6 @@ add_library(tconv_xxhash INTERFACE)
 target_include_directories(tconv_xxhash SYSTEM INTERFACE "${XXHASH_INCLUDE_DIR}")
 target_compile_definitions(tconv_xxhash INTERFACE XXH_INLINE_ALL)
 
-find_package(PkgConfig REQUIRED)
-pkg_check_modules(muparser REQUIRED IMPORTED_TARGET muparser)
-
 find_package(CUDAToolkit 12.4 QUIET)
 if(CUDAToolkit_FOUND)
     set(TCONV_CUDA ON)

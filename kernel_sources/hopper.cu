@@ -2,14 +2,14 @@
 // channels, where the products are the limit.
 //
 // One warpgroup of a block only starts copies: boxes of positions by a tensor map of the input (channels last, 128
-// bytes of channels a position, zeros outside), weights as packed images. The others multiply what has arrived and
-// store tiles of the output. A block takes tile after tile, so the copies of the next tile run while the last one is
-// stored. Two blocks may form a cluster, whose producers load what both need once for both.
-#include "cluster.cuh"
+// bytes of channels a position, zeros outside), weights as packed images; or tensors of 16 bits by tensor maps as they
+// are. The others multiply what has arrived and store tiles of the output. A block takes tile after tile, so the copies
+// of the next tile run while the last one is stored. Two blocks may form a cluster, whose producers load what both need
+// once for both.
 #include "hopper_pack.cuh"
+#include "hopper_pipeline.cuh"
 #include "hopper_shape.cuh"
 #include "hopper_store.cuh"
-#include "tma.cuh"
 
 namespace tconv::hopper {
 
@@ -22,108 +22,6 @@ constexpr int registers_left =
     ((registers_at_start > 255 ? 248 : registers_at_start) * (consumers + 1) - k_producer_registers) / consumers / 8 *
     8;
 constexpr int consumer_registers = registers_left > 240 ? 240 : registers_left;
-
-/// Stages of shared memory that are filled and used in turn.
-struct Ring {
-    unsigned char* stages;
-    Barrier* full;   // the stage's operands have arrived
-    Barrier* empty;  // every consumer is done with them
-};
-
-// Rings that the blocks of a cluster fill together: a stage is empty when the consumers of all are done with it.
-constexpr bool shared_weight_ring = share_weights || (share_input && !reuse);
-constexpr bool shared_input_ring = share_input;
-constexpr u16 k_all_blocks = (1 << cluster_blocks) - 1;
-
-/// A place in a ring, and the parity of its barriers' current phase.
-template <int Count>
-struct Turn {
-    int stage = 0;
-    u32 parity = 0;
-    __device__ __forceinline__ void advance() {
-        if (++stage < Count) return;
-        stage = 0;
-        parity ^= 1;
-    }
-};
-
-/// The block of the cluster that fills a stage for all: they take turns.
-template <int Count>
-__device__ __forceinline__ bool has_turn(const Turn<Count>& turn) {
-    return (turn.stage + turn.parity + blockIdx.x) % cluster_blocks == 0;
-}
-
-struct Pipeline {
-    Ring input;
-    Ring weight;
-    Barrier* ahead;  // number i: warpgroup i is so far that the next one may begin
-    unsigned char* staging;
-};
-
-/// Where a warpgroup stands.
-struct Turns {
-    Turn<input_stages> input;
-    Turn<weight_stages> weight;
-};
-
-__device__ __forceinline__ void load_input(const Tile& tile, int block, int j_d, int j_h, int j_w, void* stage,
-                                           const TensorMap& input, Barrier& full) {
-    const int channel = (tile.group * channel_blocks + block) * map_row;
-    const int d = tile.q_d - tile.taps_d.offset - j_d * AxisD::offset_step;
-    const int h = tile.q_h - tile.taps_h.offset - j_h * AxisH::offset_step;
-    const int w = tile.q_w - tile.taps_w.offset - j_w * AxisW::offset_step;
-    if constexpr (share_input) {
-        tma_load_box_to(k_all_blocks, stage, input, full, {channel, w, h, d, tile.batch});
-    } else {
-        tma_load_box(stage, input, full, {channel, w, h, d, tile.batch});
-    }
-}
-
-/// The weights of one step. Where they are shared each block loads a part for all.
-__device__ __forceinline__ void load_weights(unsigned char* stage, const unsigned char* weights, Barrier& full) {
-    if constexpr (share_weights) {
-        constexpr int part = weight_stage / cluster_blocks;
-        const int from = static_cast<int>(blockIdx.x % cluster_blocks) * part;
-        tma_load_bytes_to(k_all_blocks, stage + from, weights + from, part, full);
-    } else {
-        tma_load_bytes(stage, weights, weight_stage, full);
-    }
-}
-
-__device__ __forceinline__ void load_tile(const Tile& tile, Turns& turns, const Pipeline& pipeline,
-                                          const TensorMap& input, const unsigned char* weights) {
-    constexpr int input_bytes = input_rows * k_operand_row;
-    weights += packed_weights(tile.phase_class, tile.group, tile.column / tile_n) +
-               static_cast<i64>(tile.first_block) * tile.taps() * weight_stage;
-    for (int block = tile.first_block; block < tile.end_block; ++block) {
-        if constexpr (reuse) {
-            if (tile.taps() == 0) return;
-            Barrier& full = pipeline.input.full[turns.input.stage];
-            barrier_wait(pipeline.input.empty[turns.input.stage], turns.input.parity ^ 1);
-            barrier_arrive_and_expect(full, input_bytes);
-            if (!share_input || has_turn(turns.input))
-                load_input(tile, block, AxisD::max_taps - 1, AxisH::max_taps - 1, AxisW::max_taps - 1,
-                           pipeline.input.stages + turns.input.stage * input_stage, input, full);
-            turns.input.advance();
-        }
-        for (int j_d = 0; j_d < tile.taps_d.count; ++j_d) {
-            for (int j_h = 0; j_h < tile.taps_h.count; ++j_h) {
-                for (int j_w = 0; j_w < tile.taps_w.count; ++j_w) {
-                    const int stage = turns.weight.stage;
-                    Barrier& full = pipeline.weight.full[stage];
-                    barrier_wait(pipeline.weight.empty[stage], turns.weight.parity ^ 1);
-                    barrier_arrive_and_expect(full, weight_stage + (reuse ? 0 : input_bytes));
-                    if (!reuse && (!share_input || has_turn(turns.weight)))
-                        load_input(tile, block, j_d, j_h, j_w, pipeline.input.stages + stage * input_stage, input,
-                                   full);
-                    load_weights(pipeline.weight.stages + stage * weight_stage, weights, full);
-                    weights += weight_stage;
-                    turns.weight.advance();
-                }
-            }
-        }
-    }
-}
 
 /// The products of one step. Split operands: high * high, high * low, low * high.
 __device__ __forceinline__ void multiply_step(float (&sums)[rows][tile_n / 2], const unsigned char* input,
@@ -139,22 +37,16 @@ __device__ __forceinline__ void multiply_step(float (&sums)[rows][tile_n / 2], c
         for (int k = 0; k < products; ++k) {
             const int part = split ? k / (pieces / 2) : 0;
             const int from = (split ? k % (pieces / 2) : k) * k_operand_step;
-            wgmma_start<Operand, tile_n>(
-                sums[row], wgmma_operand(left, from + (part == 2 ? half_row : 0), input_eights),
-                wgmma_operand(weights, from + (part == 1 ? half_row : 0), weight_eights), k > 0 || add);
+            wgmma_start<Operand, tile_n, input_major, weight_major>(
+                sums[row],
+                raw_input ? wgmma_operand_mn(left + k * k_mn_major_step, run_bytes)
+                          : wgmma_operand(left, from + (part == 2 ? half_row : 0), input_eights),
+                raw_weights ? wgmma_operand_mn(weights + k * k_mn_major_step, weight_box)
+                            : wgmma_operand(weights, from + (part == 1 ? half_row : 0), weight_eights),
+                k > 0 || add);
         }
     }
     wgmma_commit();
-}
-
-template <bool Shared>
-__device__ __forceinline__ void release(const Ring& ring, int stage) {
-    const u32 lane = threadIdx.x % 32;
-    if constexpr (Shared) {
-        if (lane < cluster_blocks) barrier_arrive_in_cluster(ring.empty[stage], lane);
-    } else {
-        if (lane == 0) barrier_arrive(ring.empty[stage]);
-    }
 }
 
 // Warpgroups that begin one after another stay apart, so that one stores while the others multiply. What lies between
@@ -256,46 +148,6 @@ __device__ __forceinline__ void add_split(float (&sums)[tile_n / 2], const float
     }
 }
 
-__device__ __forceinline__ Pipeline make_pipeline() {
-    unsigned char* shared = dynamic_shared<unsigned char>();
-    // The swizzle follows the address.
-    const u64 past = reinterpret_cast<u64>(shared) % 1024;
-    unsigned char* inputs = shared + (past == 0 ? 0 : 1024 - past);
-    unsigned char* weights = inputs + input_stages * input_stage;
-    unsigned char* staging = weights + weight_stages * weight_stage;
-    Barrier* barriers = reinterpret_cast<Barrier*>(staging + consumers * staging_bytes);
-    Barrier* input_barriers = barriers + 2 * weight_stages;
-    return {{inputs, input_barriers, input_barriers + input_stages},
-            {weights, barriers, barriers + weight_stages},
-            input_barriers + 2 * input_stages,
-            staging};
-}
-
-template <bool Shared>
-__device__ __forceinline__ void init_barriers(const Ring& ring, int stages) {
-    for (int stage = 0; stage < stages; ++stage) {
-        barrier_init(ring.full[stage], 1);
-        barrier_init(ring.empty[stage], consumers * (k_warpgroup / 32) * (Shared ? cluster_blocks : 1));
-    }
-}
-
-/// Waits for all threads that use this block's barriers.
-__device__ __forceinline__ void sync_all() {
-    if constexpr (cluster_blocks > 1) {
-        cluster_sync();
-    } else {
-        __syncthreads();
-    }
-}
-
-__device__ __forceinline__ void load_tiles(const Pipeline& pipeline, const TensorMap& input,
-                                           const unsigned char* weights, int batch) {
-    Turns turns;
-    Tile tile{};
-    for (int number = blockIdx.x; find_tile(tile, number, batch); number += gridDim.x)
-        load_tile(tile, turns, pipeline, input, weights);
-}
-
 __device__ __forceinline__ void multiply_tiles(const Pipeline& pipeline, const Element* bias, Element* output,
                                                unsigned char* workspace, int batch) {
     const int group = threadIdx.x / k_warpgroup;
@@ -345,7 +197,7 @@ extern "C" __global__ void __launch_bounds__(tconv::hopper::k_pack_threads)
 }
 
 extern "C" __global__ void __launch_bounds__(tconv::hopper::threads, tconv::config::blocks)
-    tconv_hopper(const __grid_constant__ tconv::TensorMap input, const unsigned char* __restrict__ weights,
+    tconv_hopper(const __grid_constant__ tconv::TensorMap input, const __grid_constant__ tconv::hopper::Weights weights,
                  const tconv::Element* __restrict__ bias, tconv::Element* __restrict__ output,
                  unsigned char* __restrict__ workspace, int batch) {
     using namespace tconv;
@@ -353,6 +205,7 @@ extern "C" __global__ void __launch_bounds__(tconv::hopper::threads, tconv::conf
     const Pipeline pipeline = make_pipeline();
     if (threadIdx.x == 0) {
         tma_prefetch_map(input);
+        prefetch_weights(weights);
         init_barriers<shared_weight_ring>(pipeline.weight, weight_stages);
         if constexpr (reuse) init_barriers<shared_input_ring>(pipeline.input, input_stages);
         for (int i = 0; stagger && i < consumers; ++i)

@@ -94,7 +94,6 @@ __device__ __forceinline__ void pack_weights(const Element* weight, unsigned cha
     }
 }
 
-constexpr i64 input_volume = problem::input_d * problem::input_h * problem::input_w;
 /// Bytes of one position of the packed input.
 constexpr i64 packed_position = static_cast<i64>(problem::groups) * channel_blocks * k_operand_row;
 

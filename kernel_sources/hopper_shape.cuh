@@ -29,6 +29,12 @@ constexpr bool split = config::math == 3;
 
 constexpr bool channels_last = problem::channels_last;
 constexpr bool packed_input = config::pack_input != 0;
+/// Tensors of 16 bits are read as they lie: an input, channels first, that no tap shifts is M-major; weights are
+/// N-major.
+constexpr bool raw_input = config::raw_input != 0;
+constexpr bool raw_weights = config::raw_weights != 0;
+constexpr Major input_major = raw_input ? Major::mn : Major::k;
+constexpr Major weight_major = raw_weights ? Major::mn : Major::k;
 
 /// Elements of the input's tensor map in an operand row: fp32 where it rounds them on the way, else 16 bits each.
 constexpr int map_row = sizeof(Operand) == 4 && !packed_input ? 32 : 64;
@@ -52,6 +58,7 @@ constexpr int cluster_blocks = config::cluster > 1 ? 2 : 1;
 constexpr bool share_weights = config::cluster == 2;
 constexpr bool share_input = config::cluster == 3;
 constexpr i64 kernel_volume = problem::kernel_d * problem::kernel_h * problem::kernel_w;
+constexpr i64 input_volume = problem::input_d * problem::input_h * problem::input_w;
 
 /// An axis. Joined, its phases are columns of one product, which needs the same offsets in each; otherwise each phase
 /// has tiles of its own.
@@ -128,6 +135,14 @@ constexpr int pitch_h = AxisH::box + (reuse ? AxisH::halo : 0);
 constexpr int pitch_d = AxisD::box + (reuse ? AxisD::halo : 0);
 constexpr int input_rows = box_n * pitch_d * pitch_h * pitch_w;
 
+// Raw input: the positions of an entry are one axis, cut into runs of 64, which are one product's. A run is an operand
+// row for each channel; a box is runs behind one another, of one entry or several.
+constexpr int run_positions = k_operand_values;
+constexpr int run_bytes = block_channels * k_operand_row;
+constexpr int entry_runs = static_cast<int>((input_volume + run_positions - 1) / run_positions);
+static_assert(!raw_input || (AxisW::box == run_positions && AxisH::box * AxisD::box == 1 && box_rows == tile_m),
+              "a box is whole runs");
+
 /// Bytes from eight rows of a product to the next.
 constexpr int input_eights = k_operand_row * (config::reuse == 1 ? pitch_w : 8);
 constexpr int weight_eights = k_operand_row * 8;
@@ -136,7 +151,10 @@ constexpr int weight_eights = k_operand_row * 8;
 constexpr int input_stages = config::input_stages;
 constexpr int weight_stages = config::weight_stages;
 constexpr int input_stage = ((reuse ? input_rows : tile_m) * k_operand_row + 1023) / 1024 * 1024;
-constexpr int weight_stage = tile_n * k_operand_row;
+/// Raw weights are boxes of 64 columns.
+constexpr int weight_boxes = (tile_n + k_operand_values - 1) / k_operand_values;
+constexpr int weight_box = block_channels * k_operand_row;
+constexpr int weight_stage = raw_weights ? weight_boxes * weight_box : tile_n * k_operand_row;
 
 constexpr int classes = AxisD::classes * AxisH::classes * AxisW::classes;
 constexpr int slots_dh = AxisD::slots * AxisH::slots;
@@ -163,6 +181,22 @@ __device__ constexpr Column column_at(int number) {
     return {channel, slot / (AxisH::slots * AxisW::slots), slot / AxisW::slots % AxisH::slots, slot % AxisW::slots};
 }
 
+/// Raw weights lie in units of columns that are neighbours in memory: those of one or several taps.
+constexpr int unit_columns = config::unit_taps * out_group;
+static_assert(!raw_weights || unit_columns == columns || unit_columns % k_operand_values == 0,
+              "a box of columns is of one unit");
+
+/// A box of raw weights: its first column within a unit, and the unit, where the tile's first phases have tap `tap`.
+struct WeightBox {
+    int column, unit;
+};
+__device__ __forceinline__ WeightBox weight_box_at(int column, int tap) {
+    const int number = unit_columns == columns ? 0 : column / unit_columns;
+    const Column first = column_at(number * unit_columns);
+    const int past = (first.slot_d * AxisH::kernel + first.slot_h) * AxisW::kernel + first.slot_w;
+    return {column - number * unit_columns, (tap + past) / config::unit_taps};
+}
+
 /// Where the packed weights of a tile's columns begin, in bytes; those of one step lie together as the operand's image.
 __device__ __forceinline__ i64 packed_weights(int phase_class, int group, int tile) {
     const i64 number = (static_cast<i64>(phase_class) * problem::groups + group) * tiles_n + tile;
@@ -176,12 +210,20 @@ struct Tile {
     int group;
     int column;         // first of the product, a multiple of tile_n
     int q_d, q_h, q_w;  // first position of the box
-    int batch;          // first entry of the box
+    int batch;          // first entry of the box; of raw input its first run
     Taps taps_d, taps_h, taps_w;
     int first_block, end_block;  // of input channels
 
     __device__ int taps() const { return taps_d.count * taps_h.count * taps_w.count; }
 };
+
+/// The tap of the tile's phases, of joined axes the first, in a step along K.
+__device__ __forceinline__ int tap_of(const Tile& tile, int j_d, int j_h, int j_w) {
+    const int k_d = tile.taps_d.first + j_d * static_cast<int>(AxisD::Phases::kernel_step);
+    const int k_h = tile.taps_h.first + j_h * static_cast<int>(AxisH::Phases::kernel_step);
+    const int k_w = tile.taps_w.first + j_w * static_cast<int>(AxisW::Phases::kernel_step);
+    return (k_d * AxisH::kernel + k_h) * AxisW::kernel + k_w;
+}
 
 /// Takes `count` values off a running number.
 __device__ __forceinline__ int split_off(int& number, int count) {
@@ -238,7 +280,7 @@ __device__ __forceinline__ bool find_tile(Tile& tile, int number, int batch) {
     const int split = split_off(number, splits);
     tile.first_block = split * channel_blocks / splits;
     tile.end_block = (split + 1) * channel_blocks / splits;
-    const int batches = (batch + box_n - 1) / box_n;
+    const int batches = ((raw_input ? batch * entry_runs : batch) + box_n - 1) / box_n;
     if constexpr (config::tile_order == 2) {
         constexpr int pieces_d = AxisD::most_pieces();
         constexpr int pieces_h = AxisH::most_pieces();
@@ -252,9 +294,9 @@ __device__ __forceinline__ bool find_tile(Tile& tile, int number, int batch) {
     }
     for (int phase_class = 0; phase_class < classes; ++phase_class) {
         set_phases(tile, phase_class);
-        const int pieces_w = AxisW::pieces(tile.phase_w);
-        const int pieces_h = AxisH::pieces(tile.phase_h);
-        const int pieces_d = AxisD::pieces(tile.phase_d);
+        const int pieces_w = raw_input ? 1 : AxisW::pieces(tile.phase_w);
+        const int pieces_h = raw_input ? 1 : AxisH::pieces(tile.phase_h);
+        const int pieces_d = raw_input ? 1 : AxisD::pieces(tile.phase_d);
         const int count = places_of(pieces_w * pieces_h * pieces_d * batches);
         if (number < count) {
             place_tile(tile, number, rank, batches, pieces_d, pieces_h, pieces_w);
@@ -277,7 +319,17 @@ struct Position {
     int batch;
     int out_d, out_h, out_w;
 };
+__device__ __forceinline__ Position raw_position_of(const Tile& tile, int row, int batch) {
+    const int run = tile.batch + row / run_positions;
+    int position = run % entry_runs * run_positions + row % run_positions;
+    const bool present = run < batch * entry_runs && position < input_volume;
+    const int w = split_off(position, static_cast<int>(problem::input_w));
+    const int h = split_off(position, static_cast<int>(problem::input_h));
+    return {present ? run / entry_runs : -1, position * AxisD::stride - AxisD::padding,
+            h * AxisH::stride - AxisH::padding, w * AxisW::stride - AxisW::padding};
+}
 __device__ __forceinline__ Position position_of(const Tile& tile, int row, int batch) {
+    if constexpr (raw_input) return raw_position_of(tile, row, batch);
     int rest = row;
     int w = 0;
     int h = 0;

@@ -21,6 +21,8 @@ struct StoreFirst {
     static constexpr int lines = chunk_columns / slots_w;  // of a chunk
     static constexpr int line_slots = slots_dh < lines ? slots_dh : lines;
     static constexpr int channels = lines / line_slots;
+    /// Neighbours along the width before the next row; rows of a product begin with one, or anywhere (raw input).
+    static constexpr int row_positions = raw_input ? static_cast<int>(problem::input_w) : AxisW::box;
     static constexpr i64 output_volume = problem::output_d * problem::output_h * problem::output_w;
     /// False where all lines of a segment have its phase.
     static constexpr bool line_phases = shifted && problem::output_w % vector != 0;
@@ -62,15 +64,21 @@ struct StoreFirst {
             row += number * part_w;
             end = row + part_w;
         } else {
-            const int begin = (first_row / AxisW::box + number) * AxisW::box;
+            const int past = place_in_rows(tile, first_row) % row_positions;
+            const int begin = first_row - past + number * row_positions;
             row = row < begin ? begin : row;
-            end = end < begin + AxisW::box ? end : begin + AxisW::box;
+            end = end < begin + row_positions ? end : begin + row_positions;
         }
         return {row, end - row, position_of(tile, row, batch)};
     }
-    __device__ static __forceinline__ int segment_number(int first_row, int row) {
+    __device__ static __forceinline__ int segment_number(const Tile& tile, int first_row, int row) {
         if constexpr (reuse) return row / part_w;
-        return (first_row + row) / AxisW::box - first_row / AxisW::box;
+        return (place_in_rows(tile, first_row) % row_positions + row) / row_positions;
+    }
+    /// The number that a row of the tile has among positions that fill rows along the width.
+    __device__ static __forceinline__ int place_in_rows(const Tile& tile, int row) {
+        if constexpr (!raw_input) return row;
+        return (tile.batch + row / run_positions) % entry_runs * run_positions + row % run_positions;
     }
 
     /// Where a segment is staged in a line, but for its phase, which has room.
@@ -92,7 +100,7 @@ struct StoreFirst {
     __device__ static __forceinline__ StagedRow staged_row(const Tile& tile, int first_row, int row, int batch,
                                                            const Element* output) {
         if constexpr (!shifted) return {row * slots_w, 0};
-        const int number = segment_number(first_row, row);
+        const int number = segment_number(tile, first_row, row);
         const Segment segment = segment_of(tile, first_row, number, batch);
         return {segment_base(segment, first_row, number) + (first_row + row - segment.row) * slots_w,
                 element_number(output, offset_of(segment.at, tile.group))};

@@ -1,8 +1,10 @@
 // Matrix products of a warpgroup (128 threads in a row) on the tensor cores of compute capability 9.0a, both operands
 // in shared memory, each instruction behind one function with a twin for the emulator.
 //
-// An operand is rows of 128 bytes along K, eight behind each other and eights at a constant distance, swizzled: the
-// 16-byte piece p of a row lies at piece p ^ (address / 128 % 8), as TMA writes it.
+// An operand is rows of 128 bytes, eight behind each other, swizzled: the 16-byte piece p of a row lies at piece
+// p ^ (address / 128 % 8), as TMA writes it. K-major, a row is 128 bytes along K of one row of A or column of B, and
+// eights of rows lie at a constant distance. MN-major, which 16-bit types may be, a row is 64 rows of A or columns of B
+// at one k, rows of all k lie behind each other, and blocks of 64 at a constant distance.
 #ifndef TCONV_WGMMA_CUH
 #define TCONV_WGMMA_CUH
 
@@ -14,14 +16,30 @@ constexpr int k_operand_row = 128;
 /// Bytes along K of one product.
 constexpr int k_operand_step = 32;
 constexpr int k_warpgroup = 128;
+/// MN-major: rows of A or columns of B in one row of 16-bit values.
+constexpr int k_operand_values = 64;
+/// MN-major: rows of one product, k by k, and their bytes.
+constexpr int k_operand_depth = 16;
+constexpr int k_mn_major_step = k_operand_depth * k_operand_row;
+
+/// Along what an operand's rows lie.
+enum class Major { k, mn };
 
 #ifdef TCONV_EMULATOR
 
-/// Describes an operand: the first row, a byte offset along K (a multiple of 32), bytes from eight rows to the next.
+/// Describes a K-major operand: the first row, a byte offset along K (a multiple of 32), bytes from eight rows to the
+/// next.
 __device__ __forceinline__ u64 wgmma_operand(const void* row, int offset, int eights, int line = __builtin_LINE()) {
     tconv_emulator::check_alignment(row, k_operand_row, "operand of wgmma", line);
     // Addresses have 48 bits.
     return (reinterpret_cast<u64>(row) + static_cast<u64>(offset)) | static_cast<u64>(eights / k_operand_row) << 48;
+}
+
+/// Describes an MN-major operand: the row of its first k, at a multiple of 1024 bytes, and bytes from one block of 64
+/// rows of A or columns of B to the next.
+__device__ __forceinline__ u64 wgmma_operand_mn(const void* row, int blocks, int line = __builtin_LINE()) {
+    tconv_emulator::check_alignment(row, 1024, "MN-major operand of wgmma", line);
+    return reinterpret_cast<u64>(row) | static_cast<u64>(blocks / 1024) << 48;
 }
 
 namespace wgmma {
@@ -37,37 +55,44 @@ struct Element<tf32> {
     static float value(u32 bits) { return __uint_as_float(bits & 0xffffe000u); }
 };
 
-/// Values of one row of an operand for one product.
-template <class T>
+/// The 128-byte swizzle exchanges 16-byte pieces by the address alone: bits 7 to 9 onto bits 4 to 6.
+template <class Bits>
+Bits load_swizzled(u64 address) {
+    Bits bits;
+    __builtin_memcpy(&bits, reinterpret_cast<const void*>(address ^ (address / 128 % 8 * 16)), sizeof bits);
+    return bits;
+}
+
+/// The values of one row of A, or column of B, for one product.
+template <class T, Major M>
 struct Row {
-    static constexpr int depth = k_operand_step / static_cast<int>(sizeof(typename Element<T>::Bits));
+    using Bits = typename Element<T>::Bits;
+    static constexpr int depth = k_operand_step / static_cast<int>(sizeof(Bits));
     float values[depth];
 
     Row(u64 operand, int row) {
         const u64 start = operand & ((1ull << 48) - 1);
-        const u64 address =
-            start / k_operand_row * k_operand_row + row / 8 * (operand >> 48) * k_operand_row + row % 8 * k_operand_row;
-        const u64 swizzle = address / k_operand_row % 8 * 16;
-        for (int k = 0; k < depth; ++k) {
-            typename Element<T>::Bits bits;
-            const u64 column = start % k_operand_row + k * sizeof bits;
-            __builtin_memcpy(&bits, reinterpret_cast<const void*>(address + (column ^ swizzle)), sizeof bits);
-            values[k] = Element<T>::value(bits);
-        }
+        const u64 stride = operand >> 48;
+        for (int k = 0; k < depth; ++k)
+            values[k] = Element<T>::value(load_swizzled<Bits>(start + offset(row, k, stride)));
+    }
+    static u64 offset(int row, int k, u64 stride) {
+        if (M == Major::k) return row / 8 * stride * 128 + row % 8 * 128 + k * sizeof(Bits);
+        return row / 64 * stride * 1024 + k / 8 * 1024 + k % 8 * 128 + row % 64 * sizeof(Bits);
     }
 };
 
 /// One thread's part of a product, run when it is waited for: operands that were overwritten too early show.
-template <class T, int N>
+template <class T, int N, Major A, Major B>
 void multiply(float* d, u64 a, u64 b, int add) {
     const int thread = static_cast<int>(threadIdx.x) % k_warpgroup;
     const int first_row = thread / 32 * 16 + thread % 32 / 4;
-    const Row<T> rows[2] = {Row<T>(a, first_row), Row<T>(a, first_row + 8)};
+    const Row<T, A> rows[2] = {Row<T, A>(a, first_row), Row<T, A>(a, first_row + 8)};
     for (int i = 0; i < N / 2; ++i) {
-        const Row<T>& left = rows[i / 2 % 2];
-        const Row<T> right(b, i / 4 * 8 + thread % 4 * 2 + i % 2);
+        const Row<T, A>& left = rows[i / 2 % 2];
+        const Row<T, B> right(b, i / 4 * 8 + thread % 4 * 2 + i % 2);
         float sum = add != 0 ? d[i] : 0.0f;
-        for (int k = 0; k < Row<T>::depth; ++k)
+        for (int k = 0; k < Row<T, A>::depth; ++k)
             sum = fmaf(left.values[k], right.values[k], sum);
         d[i] = sum;
     }
@@ -78,9 +103,12 @@ void multiply(float* d, u64 a, u64 b, int add) {
 /// Starts D = A * B, plus D where `add` is not 0, of one warpgroup: 64 x K times K x N, K = 32 bytes of T, N a multiple
 /// of 32 up to 256. Thread t holds rows 16 * (t / 32) + t % 32 / 4 (+ 8: the second pair) and columns 2 * (t % 4), + 1
 /// of every eight: four accumulators for each eight columns. D may be used after wgmma_wait.
-template <class T, int N>
+template <class T, int N, Major A = Major::k, Major B = Major::k>
 __device__ __forceinline__ void wgmma_start(float (&d)[N / 2], u64 a, u64 b, bool add) {
-    tconv_emulator::host->start_product(tconv_emulator::host->context, &wgmma::multiply<T, N>, d, a, b, add ? 1 : 0);
+    static_assert((A == Major::k && B == Major::k) || sizeof(typename wgmma::Element<T>::Bits) == 2,
+                  "operands of 16 bits alone may be MN-major");
+    tconv_emulator::host->start_product(tconv_emulator::host->context, &wgmma::multiply<T, N, A, B>, d, a, b,
+                                        add ? 1 : 0);
 }
 
 /// Accumulators that ordinary instructions wrote may be used by the products that follow.
@@ -115,11 +143,27 @@ __device__ __forceinline__ void take_registers() {}
 
 #elif defined(__CUDA_ARCH_FEAT_SM90_ALL)
 
-__device__ __forceinline__ u64 wgmma_operand(const void* row, int offset, int eights) {
+namespace wgmma {
+// The descriptor's fields, in 16 bytes (PTX ISA, wgmma, "matrix descriptor" and "strides"): bits 0 to 13 the start, 16
+// to 29 the leading, 32 to 45 the stride dimension's byte offset, 62 and 63 the swizzle.
+//   128-byte swizzle   leading dimension offset      stride dimension offset
+//   K-major            not used, taken for 1         8 rows of A or columns of B to the next 8
+//   MN-major           64 rows or columns of 16      8 along K to the next 8
+//                      bits to the next 64
+__device__ __forceinline__ u64 descriptor(const void* row, int offset, int leading, int stride) {
     const u64 address = static_cast<u64>(__cvta_generic_to_shared(row)) + static_cast<u64>(offset);
     constexpr u64 swizzle_128 = 1ull << 62;
-    constexpr u64 unused_with_a_swizzle = 1;
-    return swizzle_128 | static_cast<u64>(eights / 16) << 32 | unused_with_a_swizzle << 16 | (address & 0x3FFFF) >> 4;
+    return swizzle_128 | static_cast<u64>(stride / 16) << 32 | static_cast<u64>(leading / 16) << 16 |
+           (address & 0x3FFFF) >> 4;
+}
+}  // namespace wgmma
+
+__device__ __forceinline__ u64 wgmma_operand(const void* row, int offset, int eights) {
+    return wgmma::descriptor(row, offset, 16, eights);
+}
+
+__device__ __forceinline__ u64 wgmma_operand_mn(const void* row, int blocks) {
+    return wgmma::descriptor(row, 0, blocks, 8 * k_operand_row);
 }
 
 __device__ __forceinline__ void wgmma_fence() {
@@ -187,35 +231,38 @@ struct Wgmma;
 #define TCONV_FLOATS_192(d) TCONV_FLOATS_160(d), TCONV_16_FLOATS(d, 80)
 #define TCONV_FLOATS_224(d) TCONV_FLOATS_192(d), TCONV_16_FLOATS(d, 96)
 #define TCONV_FLOATS_256(d) TCONV_FLOATS_224(d), TCONV_16_FLOATS(d, 112)
-// A, B and ADD are the numbers of the operands behind the accumulators; REST are those that a type has besides.
+// A, B, ADD, MAJOR_A and MAJOR_B are the numbers of the operands behind the accumulators; REST are those that a type
+// has besides.
 #define TCONV_WGMMA(Type, N, SHAPE, NAME, REST, A, B, ADD)                                                            \
     template <>                                                                                                       \
     struct Wgmma<Type, N> {                                                                                           \
+        template <int MajorA, int MajorB>                                                                             \
         __device__ static __forceinline__ void start(float (&d)[N / 2], u64 a, u64 b, int add) {                      \
             asm volatile("{ .reg .pred add; setp.ne.b32 add, " ADD ", 0;\nwgmma.mma_async.sync.aligned.m64n" #N SHAPE \
                          ".f32." NAME "." NAME " {" TCONV_REGISTERS_##N "}, " A ", " B ", add, 1, 1" REST "; }"       \
                          : TCONV_FLOATS_##N(d)                                                                        \
-                         : "l"(a), "l"(b), "r"(add));                                                                 \
+                         : "l"(a), "l"(b), "r"(add), "n"(MajorA), "n"(MajorB));                                       \
         }                                                                                                             \
     };
-#define TCONV_WGMMA_TYPES(N, A, B, ADD)                      \
-    TCONV_WGMMA(f16, N, "k16", "f16", ", 0, 0", A, B, ADD)   \
-    TCONV_WGMMA(bf16, N, "k16", "bf16", ", 0, 0", A, B, ADD) \
+#define TCONV_WGMMA_TYPES(N, A, B, ADD, MAJOR_A, MAJOR_B)                     \
+    TCONV_WGMMA(f16, N, "k16", "f16", ", " MAJOR_A ", " MAJOR_B, A, B, ADD)   \
+    TCONV_WGMMA(bf16, N, "k16", "bf16", ", " MAJOR_A ", " MAJOR_B, A, B, ADD) \
     TCONV_WGMMA(tf32, N, "k8", "tf32", "", A, B, ADD)
-TCONV_WGMMA_TYPES(32, "%16", "%17", "%18")
-TCONV_WGMMA_TYPES(64, "%32", "%33", "%34")
-TCONV_WGMMA_TYPES(96, "%48", "%49", "%50")
-TCONV_WGMMA_TYPES(128, "%64", "%65", "%66")
-TCONV_WGMMA_TYPES(160, "%80", "%81", "%82")
-TCONV_WGMMA_TYPES(192, "%96", "%97", "%98")
-TCONV_WGMMA_TYPES(224, "%112", "%113", "%114")
-TCONV_WGMMA_TYPES(256, "%128", "%129", "%130")
+TCONV_WGMMA_TYPES(32, "%16", "%17", "%18", "%19", "%20")
+TCONV_WGMMA_TYPES(64, "%32", "%33", "%34", "%35", "%36")
+TCONV_WGMMA_TYPES(96, "%48", "%49", "%50", "%51", "%52")
+TCONV_WGMMA_TYPES(128, "%64", "%65", "%66", "%67", "%68")
+TCONV_WGMMA_TYPES(160, "%80", "%81", "%82", "%83", "%84")
+TCONV_WGMMA_TYPES(192, "%96", "%97", "%98", "%99", "%100")
+TCONV_WGMMA_TYPES(224, "%112", "%113", "%114", "%115", "%116")
+TCONV_WGMMA_TYPES(256, "%128", "%129", "%130", "%131", "%132")
 #undef TCONV_WGMMA_TYPES
 #undef TCONV_WGMMA
 
-template <class T, int N>
+template <class T, int N, Major A = Major::k, Major B = Major::k>
 __device__ __forceinline__ void wgmma_start(float (&d)[N / 2], u64 a, u64 b, bool add) {
-    Wgmma<T, N>::start(d, a, b, add ? 1 : 0);
+    static_assert((A == Major::k && B == Major::k) || sizeof(T) == 2, "operands of 16 bits alone may be MN-major");
+    Wgmma<T, N>::template start<A == Major::mn, B == Major::mn>(d, a, b, add ? 1 : 0);
 }
 
 #endif

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -12,7 +13,9 @@
 
 namespace tconv {
 
-/// A search space with its expressions compiled for one problem and device. Holds the values of one config at a time.
+/// A search space with its expressions compiled for one problem and device. Holds the values of one config at a time,
+/// and works out only what depends on parameters that have changed since the last one, so that neighbours cost little.
+/// What the guessed time or the launch plan alone needs waits until somebody asks for that.
 class Binding {
 public:
     /// `space` and `schedule` outlive the object.
@@ -42,14 +45,33 @@ public:
 
     /// Of the config bound last.
     [[nodiscard]] LaunchPlan plan();
-    [[nodiscard]] Config constants() const;
-    [[nodiscard]] Expectation expectation() const;
+    [[nodiscard]] Expectation expectation();
 
 private:
     struct Bound {
         const Formula* formula;
         Expression expression;
     };
+
+    /// A set of parameters, one bit each; those beyond the last bit share it.
+    using Parameters = std::uint64_t;
+    static constexpr Parameters k_all = ~Parameters{0};
+    static constexpr std::size_t k_bits = 64;
+    [[nodiscard]] static Parameters bit_of(std::size_t parameter) {
+        return Parameters{1} << std::min(parameter, k_bits - 1);
+    }
+
+    /// A derived quantity or a rule, and the parameters that it depends on, by itself or through others.
+    struct Step {
+        ScheduleStep what;
+        Parameters depends;
+    };
+    /// Steps in an order in which they can be taken, and the parameters that have changed since they were.
+    struct Lot {
+        std::vector<Step> steps;
+        Parameters changed = k_all;
+    };
+
     struct BoundMap {
         std::vector<Bound> extents;
         std::vector<Bound> strides;
@@ -83,13 +105,30 @@ private:
     [[nodiscard]] std::int64_t integer_from(const Bound& bound, std::int64_t least, const std::string& what) const;
     [[nodiscard]] bool truth(const Bound& bound) const;
     [[nodiscard]] double real_from_zero(const Bound& bound, const std::string& what) const;
+    void compile_derived();
+    void compile_rest();
+    void order_steps();
+    [[nodiscard]] std::vector<bool> needed_by(std::vector<const Bound*> open) const;
+    [[nodiscard]] Parameters parameters_of(const Bound& bound, const std::vector<Parameters>& of_derived) const;
+    [[nodiscard]] const Bound& bound_of(const ScheduleStep& step) const;
+    [[nodiscard]] bool always_holds(const ScheduleStep& step);
+    [[nodiscard]] double& derived_value(std::size_t index) { return values_[space_.parameters.size() + index]; }
+
+    void change(std::size_t parameter, std::int64_t value);
+    void settle(Lot& lot);
+    void forget() { rules_.changed = guess_.changed = plan_.changed = k_all; }
+    [[nodiscard]] bool take_values(const Config& config);
+    [[nodiscard]] std::string mismatch(const Config& config) const;
+    [[nodiscard]] const ScheduleStep* broken_rule();
     [[nodiscard]] bool holds(const ScheduleStep& step);
-    [[nodiscard]] const ScheduleStep* evaluate_level(std::size_t level);
+    [[nodiscard]] const Step* evaluate_level(std::size_t level);
+    [[nodiscard]] Config constants();
     [[nodiscard]] std::string describe_broken(const ScheduleStep& step) const;
-    [[nodiscard]] bool enter(std::size_t level, std::int64_t value);
+    [[nodiscard]] const Step* enter(std::size_t level, std::int64_t value);
     [[nodiscard]] bool descend(std::size_t level, const std::function<bool(const Config&)>& visit);
-    [[nodiscard]] bool descend_at_random(std::size_t level, const std::function<std::uint64_t(std::uint64_t)>& below,
-                                         const std::function<bool(const Config&)>& accept);
+    [[nodiscard]] std::optional<Parameters> descend_at_random(std::size_t level,
+                                                              const std::function<std::uint64_t(std::uint64_t)>& below,
+                                                              const std::function<bool(const Config&)>& accept);
     [[nodiscard]] std::vector<std::int64_t> integers(const std::vector<Bound>& list) const;
     [[nodiscard]] TensorMap tensor_map(const MapDefinition& definition, const BoundMap& bound) const;
     [[nodiscard]] Argument argument(const ArgumentDefinition& definition, const BoundArgument& bound) const;
@@ -104,9 +143,8 @@ private:
 
     std::map<std::string, double> constants_;   // given names
     std::map<std::string, double*> variables_;  // parameters and derived quantities
-    std::vector<double> parameter_values_;
-    std::vector<double> derived_values_;
-    std::vector<Bound> derived_;
+    std::vector<double> values_;                // of the parameters, then of the derived quantities
+    std::vector<std::optional<Bound>> derived_;
     std::vector<Bound> constraints_;
     std::vector<BoundLaunch> launches_;
     std::optional<Bound> workspace_;
@@ -116,6 +154,13 @@ private:
     std::optional<Bound> time_;
     std::optional<Bound> workspace_per_batch_;
     std::optional<Bound> packed_weight_;
+
+    std::vector<std::vector<Step>> levels_;  // what judges a config, by the parameters that must be known
+    Lot rules_;                              // the same in one list, without the demand
+    Lot guess_;                              // what the guessed time needs beside
+    Lot plan_;                               // and what the launch plan does
+    std::vector<ScheduleStep> demands_;
+    std::vector<std::size_t> by_name_;  // the parameters in the order of a config
 
     Demand demand_;
     Config config_;                         // the config of the walk

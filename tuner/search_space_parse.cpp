@@ -8,6 +8,7 @@
 
 #include "core/error.hpp"
 #include "tuner/expression.hpp"
+#include "tuner/expression_tree.hpp"
 #include "tuner/names.hpp"
 #include "tuner/space_definition.hpp"
 

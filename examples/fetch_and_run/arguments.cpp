@@ -64,15 +64,26 @@ tconv::Problem problem_of(const Options& options) {
     problem.output_padding = axes("--output-padding", 0);
     problem.dilation = axes("--dilation", 1);
     problem.bias = options.at("--bias") == "yes";
+    problem.layout = tconv::parse_layout(options.at("--layout"));
     return problem;
 }
 
 }  // namespace
 
 Arguments parse_arguments(int argc, char** argv) {
-    Options options{{"--device", default_device()}, {"--database", ""},      {"--tolerance", "-1"}, {"--strict", "no"},
-                    {"--input", "2x8x12x12"},       {"--weight", "8x6x3x3"}, {"--stride", "2"},     {"--padding", "1"},
-                    {"--output-padding", "1"},      {"--dilation", "1"},     {"--groups", "1"},     {"--bias", "no"}};
+    Options options{{"--device", default_device()},
+                    {"--database", ""},
+                    {"--tolerance", "-1"},
+                    {"--strict", "no"},
+                    {"--input", "2x8x12x12"},
+                    {"--weight", "8x6x3x3"},
+                    {"--stride", "2"},
+                    {"--padding", "1"},
+                    {"--output-padding", "1"},
+                    {"--dilation", "1"},
+                    {"--groups", "1"},
+                    {"--bias", "no"},
+                    {"--layout", "nchw"}};
     for (int i = 1; i < argc; ++i) {
         const std::string name = argv[i];
         if (options.count(name) == 0) throw std::runtime_error("unknown option " + name);

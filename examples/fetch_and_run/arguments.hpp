@@ -13,5 +13,6 @@ struct Arguments {
 };
 
 /// Reads --device, --database, --tolerance, --input NxCx..., --weight CxC'x..., --stride, --padding, --output-padding,
-/// --dilation, --groups, --bias and --strict; what is not given is that of a small 2-D layer. Throws std::exception.
+/// --dilation, --groups, --bias, --strict and --layout nchw or nhwc; what is not given is that of a small 2-D layer.
+/// Throws std::exception.
 Arguments parse_arguments(int argc, char** argv);

@@ -31,9 +31,22 @@ std::int64_t target(const tconv::Problem& p, std::size_t axis, std::int64_t i, s
     return o >= 0 && o < size ? o : -1;
 }
 
-/// All products of one input element with one output channel's filter.
-void scatter_element(const tconv::Problem& p, const tconv::Extents& size, const tconv::Extents& i, double x,
-                     const float* filter, Sums* channel) {
+/// Place of an element of the input or the output, whose channels have `volume` positions.
+std::size_t offset(const tconv::Problem& p, std::int64_t channels, std::int64_t volume, std::int64_t n,
+                   std::int64_t channel, std::int64_t position) {
+    const std::int64_t within =
+        p.layout == tconv::Layout::nchw ? channel * volume + position : position * channels + channel;
+    return static_cast<std::size_t>(n * channels * volume + within);
+}
+
+/// All products of one input element, of channel `ci` of batch entry `n`, with the filter to the group's output channel
+/// `co`.
+void scatter_element(const tconv::Problem& p, const HostTensors& host, const tconv::Extents& size,
+                     const tconv::Extents& i, std::int64_t n, std::int64_t ci, std::int64_t co,
+                     std::vector<Sums>& sums) {
+    const std::int64_t channel = ci / (p.in_channels / p.groups) * (p.out_channels / p.groups) + co;
+    const std::int64_t position = (i[0] * p.input[1] + i[1]) * p.input[2] + i[2];
+    const double x = host.input[offset(p, p.in_channels, p.input[0] * p.input[1] * p.input[2], n, ci, position)];
     for (std::int64_t kd = 0; kd < p.kernel[0]; ++kd) {
         const std::int64_t od = target(p, 0, i[0], kd, size[0]);
         for (std::int64_t kh = 0; kh < p.kernel[1] && od >= 0; ++kh) {
@@ -41,8 +54,11 @@ void scatter_element(const tconv::Problem& p, const tconv::Extents& size, const 
             for (std::int64_t kw = 0; kw < p.kernel[2] && oh >= 0; ++kw) {
                 const std::int64_t ow = target(p, 2, i[2], kw, size[2]);
                 if (ow < 0) continue;
-                const double w = filter[(kd * p.kernel[1] + kh) * p.kernel[2] + kw];
-                channel[(od * size[1] + oh) * size[2] + ow].add(x * w);
+                const std::int64_t tap = (kd * p.kernel[1] + kh) * p.kernel[2] + kw;
+                const double w = host.weight[static_cast<std::size_t>(weight_offset(p, ci, co, tap))];
+                sums[offset(p, p.out_channels, size[0] * size[1] * size[2], n, channel,
+                            (od * size[1] + oh) * size[2] + ow)]
+                    .add(x * w);
             }
         }
     }
@@ -50,30 +66,23 @@ void scatter_element(const tconv::Problem& p, const tconv::Extents& size, const 
 
 std::vector<Sums> scatter(const tconv::Problem& p, const HostTensors& host) {
     const tconv::Extents size = output_extents(p);
-    const std::int64_t volume = size[0] * size[1] * size[2];
-    const std::int64_t taps = p.kernel[0] * p.kernel[1] * p.kernel[2];
-    const std::int64_t out_group = p.out_channels / p.groups;
-    const std::int64_t in_group = p.in_channels / p.groups;
     std::vector<Sums> sums(static_cast<std::size_t>(output_elements(p)));
-    const float* x = host.input.data();
     for (std::int64_t n = 0; n < p.batch; ++n) {
         for (std::int64_t ci = 0; ci < p.in_channels; ++ci) {
             tconv::Extents i{};
             for (i[0] = 0; i[0] < p.input[0]; ++i[0]) {
                 for (i[1] = 0; i[1] < p.input[1]; ++i[1]) {
-                    for (i[2] = 0; i[2] < p.input[2]; ++i[2], ++x) {
-                        for (std::int64_t co = 0; co < out_group; ++co) {
-                            const std::int64_t channel = n * p.out_channels + ci / in_group * out_group + co;
-                            scatter_element(p, size, i, *x, host.weight.data() + (ci * out_group + co) * taps,
-                                            sums.data() + channel * volume);
-                        }
+                    for (i[2] = 0; i[2] < p.input[2]; ++i[2]) {
+                        for (std::int64_t co = 0; co < p.out_channels / p.groups; ++co)
+                            scatter_element(p, host, size, i, n, ci, co, sums);
                     }
                 }
             }
         }
     }
+    const std::int64_t run = p.layout == tconv::Layout::nchw ? size[0] * size[1] * size[2] : 1;  // of a channel
     for (std::size_t o = 0; p.bias && o < sums.size(); ++o) {
-        const auto channel = static_cast<std::int64_t>(o) / volume % p.out_channels;
+        const auto channel = static_cast<std::int64_t>(o) / run % p.out_channels;
         sums[o].add(host.bias[static_cast<std::size_t>(channel)]);
     }
     return sums;

@@ -24,13 +24,26 @@ struct Product {
 };
 
 inline constexpr std::array k_products{
-    Product{"mma_f16", 16, 8, 32, false},          Product{"wgmma_f16", 64, 256, 128, true},
-    Product{"mma_bf16", 16, 8, 32, false},         Product{"wgmma_bf16", 64, 256, 128, true},
-    Product{"mma_tf32", 16, 8, 32, false},         Product{"wgmma_tf32", 64, 256, 128, true},
-    Product{"wgmma_bf16_32", 64, 32, 128, true},   Product{"wgmma_f16_96", 64, 96, 128, true},
-    Product{"wgmma_bf16_160", 64, 160, 128, true}, Product{"wgmma_tf32_64", 64, 64, 128, true},
-    Product{"wgmma_tf32_128", 64, 128, 128, true}, Product{"wgmma_f16_192", 64, 192, 128, true},
+    Product{"mma_f16", 16, 8, 32, false},
+    Product{"wgmma_f16", 64, 256, 128, true},
+    Product{"mma_bf16", 16, 8, 32, false},
+    Product{"wgmma_bf16", 64, 256, 128, true},
+    Product{"mma_tf32", 16, 8, 32, false},
+    Product{"wgmma_tf32", 64, 256, 128, true},
+    Product{"wgmma_bf16_32", 64, 32, 128, true},
+    Product{"wgmma_f16_96", 64, 96, 128, true},
+    Product{"wgmma_bf16_160", 64, 160, 128, true},
+    Product{"wgmma_tf32_64", 64, 64, 128, true},
+    Product{"wgmma_tf32_128", 64, 128, 128, true},
+    Product{"wgmma_f16_192", 64, 192, 128, true},
     Product{"wgmma_bf16_224", 64, 224, 128, true},
+    Product{"wgmma_f16_64_mn_a", 64, 64, 128, true},
+    Product{"wgmma_bf16_256_mn_a", 64, 256, 128, true},
+    Product{"wgmma_bf16_64_mn_b", 64, 64, 128, true},
+    Product{"wgmma_f16_256_mn_b", 64, 256, 128, true},
+    Product{"wgmma_f16_96_mn_b", 64, 96, 128, true},
+    Product{"wgmma_bf16_192_mn_both", 64, 192, 128, true},
+    Product{"wgmma_f16_128_mn_both", 64, 128, 128, true},
 };
 
 // D[m][n] = sum of A[m][k] * B[n][k]; both operands have rows of 128 bytes.
@@ -84,9 +97,52 @@ __device__ void wgmma_product(const u32* a, const u32* b, float* d) {
     for (int i = 0; i < N / 2; ++i)
         d[(threadIdx.x / 32 * 16 + lane / 4 + i / 2 % 2 * 8) * N + i / 4 * 8 + lane % 4 * 2 + i % 2] = sums[i];
 }
+
+// Where value k of row i (of A, or column of B) lies in an operand of 128-byte rows, in 16-bit values.
+template <Major M, int Blocks>
+__device__ int operand_value(int i, int k) {
+    const int row = M == Major::k ? i : i / 64 * (Blocks / 128) + k;
+    const int column = M == Major::k ? k : i % 64;
+    return row * 64 + (column ^ row % 8 * 8);
+}
+// Blocks of 64 rows or columns begin `Blocks` bytes apart.
+template <class T, int N, Major A, Major B, int Blocks>
+__device__ void wgmma_product_of(const u32* a, const u32* b, float* d) {
+    u32* tiles = dynamic_shared<u32>();
+    while (reinterpret_cast<u64>(tiles) % 1024 != 0)
+        ++tiles;
+    T* left = reinterpret_cast<T*>(tiles);
+    T* right = left + 64 * 64;
+    for (int i = threadIdx.x; i < (64 + N) * 64; i += 128) {
+        const int row = i / 64;
+        const int k = i % 64;
+        if (row < 64) left[operand_value<A, Blocks>(row, k)] = reinterpret_cast<const T*>(a)[i];
+        if (row >= 64) right[operand_value<B, Blocks>(row - 64, k)] = reinterpret_cast<const T*>(b)[i - 64 * 64];
+    }
+    fence_async_proxy();
+    __syncthreads();
+    float sums[N / 2];
+    wgmma_fence();
+#pragma unroll
+    for (int step = 0; step < 4; ++step)
+        wgmma_start<T, N, A, B>(
+            sums,
+            A == Major::k ? wgmma_operand(left, 32 * step, 1024) : wgmma_operand_mn(left + 16 * 64 * step, 1024),
+            B == Major::k ? wgmma_operand(right, 32 * step, 1024) : wgmma_operand_mn(right + 16 * 64 * step, Blocks),
+            step > 0);
+    wgmma_commit();
+    wgmma_wait<0>();
+    const int lane = threadIdx.x % 32;
+#pragma unroll
+    for (int i = 0; i < N / 2; ++i)
+        d[(threadIdx.x / 32 * 16 + lane / 4 + i / 2 % 2 * 8) * N + i / 4 * 8 + lane % 4 * 2 + i % 2] = sums[i];
+}
+#define TCONV_PRODUCT_OF(T, N, A, B, Blocks) \
+    tconv::wgmma_product_of<tconv::T, N, tconv::Major::A, tconv::Major::B, Blocks>(a, b, d)
 #else
 template <class T, int N, int First, int Pitch>
 __device__ void wgmma_product(const u32*, const u32*, float*) {}
+#define TCONV_PRODUCT_OF(T, N, A, B, Blocks)
 #endif
 
 }  // namespace tconv
@@ -129,6 +185,27 @@ extern "C" __global__ void wgmma_f16_192(const unsigned* a, const unsigned* b, f
 }
 extern "C" __global__ void wgmma_bf16_224(const unsigned* a, const unsigned* b, float* d) {
     tconv::wgmma_product<tconv::bf16, 224, 2, 11>(a, b, d);
+}
+extern "C" __global__ void wgmma_f16_64_mn_a(const unsigned* a, const unsigned* b, float* d) {
+    TCONV_PRODUCT_OF(f16, 64, mn, k, 8192);
+}
+extern "C" __global__ void wgmma_bf16_256_mn_a(const unsigned* a, const unsigned* b, float* d) {
+    TCONV_PRODUCT_OF(bf16, 256, mn, k, 8192);
+}
+extern "C" __global__ void wgmma_bf16_64_mn_b(const unsigned* a, const unsigned* b, float* d) {
+    TCONV_PRODUCT_OF(bf16, 64, k, mn, 8192);
+}
+extern "C" __global__ void wgmma_f16_256_mn_b(const unsigned* a, const unsigned* b, float* d) {
+    TCONV_PRODUCT_OF(f16, 256, k, mn, 8192);
+}
+extern "C" __global__ void wgmma_f16_96_mn_b(const unsigned* a, const unsigned* b, float* d) {
+    TCONV_PRODUCT_OF(f16, 96, k, mn, 8192);
+}
+extern "C" __global__ void wgmma_bf16_192_mn_both(const unsigned* a, const unsigned* b, float* d) {
+    TCONV_PRODUCT_OF(bf16, 192, mn, mn, 11264);
+}
+extern "C" __global__ void wgmma_f16_128_mn_both(const unsigned* a, const unsigned* b, float* d) {
+    TCONV_PRODUCT_OF(f16, 128, mn, mn, 8192);
 }
 )";
 

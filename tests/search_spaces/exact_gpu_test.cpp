@@ -7,20 +7,29 @@
 
 using namespace tconv;
 
+namespace {
+
+/// Builds kernels for the GPU.
+test::Machine gpu_machine(Device& device) {
+    return {device, [&device](const std::string& source, const std::vector<std::string>& kernels) {
+                static const auto compiler = make_nvrtc_compiler();
+                CompileRequest request;
+                request.name = "kernel.cu";
+                request.source = source;
+                request.kernels = kernels;
+                request.architecture = architecture_of(device.info());
+                const CompileResult compiled = compiler->compile(request);
+                if (!compiled.ok) throw Error(ErrorKind::compile, compiled.log);
+                return device.load(compiled.code);
+            }};
+}
+
+}  // namespace
+
 TEST_CASE("on a GPU configs of every family are exact on random problems") {
     require_gpu();
     const auto device = open_cuda_device(0);
-    const auto compiler = make_nvrtc_compiler();
-    const test::Machine machine{*device, [&](const std::string& source, const std::vector<std::string>& kernels) {
-                                    CompileRequest request;
-                                    request.name = "kernel.cu";
-                                    request.source = source;
-                                    request.kernels = kernels;
-                                    request.architecture = architecture_of(device->info());
-                                    const CompileResult compiled = compiler->compile(request);
-                                    if (!compiled.ok) throw Error(ErrorKind::compile, compiled.log);
-                                    return device->load(compiled.code);
-                                }};
+    const test::Machine machine = gpu_machine(*device);
     for (const SearchSpace& space : load_search_spaces()) {
         test::Draw draw(61);
         for (int round = 0; round < test::rounds(15); ++round) {
@@ -32,5 +41,23 @@ TEST_CASE("on a GPU configs of every family are exact on random problems") {
             REQUIRE(config.has_value());
             test::check_exact(space, draw, p, *config, 8, machine);
         }
+    }
+}
+
+TEST_CASE("on a GPU tensors that the hopper family reads as they lie are read exactly") {
+    require_gpu();
+    const auto device = open_cuda_device(0);
+    if (device->info().compute_major != 9) return;
+    const test::Machine machine = gpu_machine(*device);
+    const SearchSpace& space = test::space_named("hopper");
+    test::Draw draw(63);
+    int checked = 0;
+    while (checked < test::rounds(30)) {
+        const Problem p = draw.chance(50) ? test::draw_upsampling(draw) : test::draw_channels_last(draw);
+        const auto raw = [](const Config& drawn) { return drawn.at("raw_input") + drawn.at("raw_weights") > 0; };
+        const auto config = test::draw_config(space, draw, p, raw, device->info());
+        if (!config) continue;
+        test::check_exact(space, draw, p, *config, 8, machine);
+        ++checked;
     }
 }

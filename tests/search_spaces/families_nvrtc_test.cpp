@@ -48,6 +48,8 @@ TEST_CASE("NVRTC compiles the families of implicit products for every kind of op
         for (const char* text : {"3d n64 ci256 co128 g1 i8x8x8 k4x4x4 s2x2x2 p1x1x1 op0x0x0 d1x1x1 nobias f16 nhwc",
                                  "1d n8 ci384 co192 g1 i32768 k8 s4 p2 op0 d1 bias bf16 nchw",
                                  "2d n8 ci128 co64 g1 i256x256 k2x2 s2x2 p0x0 op0x0 d1x1 bias f32 nchw",
+                                 "2d n16 ci256 co64 g1 i64x64 k2x2 s2x2 p0x0 op0x0 d1x1 bias f16 nchw",
+                                 "2d n32 ci2048 co256 g1 i8x6 k4x4 s2x2 p1x1 op0x0 d1x1 nobias bf16 nhwc",
                                  "2d n4 ci512 co256 g1 i64x64 k3x3 s2x2 p0x0 op0x0 d1x1 nobias f32 nhwc"})
             check_compiles(family, text, draw);
     }
@@ -79,4 +81,14 @@ TEST_CASE("NVRTC compiles the families for small groups and few outputs for ever
     }};
     for (const auto& [family, text] : cases)
         check_compiles(family, text, draw);
+}
+
+TEST_CASE("NVRTC compiles the overlap_add family with and without a gathering launch for every kind of operand") {
+    test::Draw draw(151);
+    for (const char* text : {"2d n8 ci128 co64 g1 i256x256 k2x2 s2x2 p0x0 op0x0 d1x1 bias f32 nchw",
+                             "3d n2 ci64 co32 g1 i64x64x64 k2x2x2 s2x2x2 p0x0x0 op0x0x0 d1x1x1 bias f16 nhwc",
+                             "1d n16 ci512 co256 g1 i32 k16 s8 p4 op0 d1 bias f32 nchw",
+                             "2d n32 ci256 co256 g1 i32x24 k4x4 s2x2 p1x1 op0x0 d1x1 nobias bf16 nchw",
+                             "1d n1 ci1026 co1 g1 i200 k4096 s1024 p2048 op0 d1 nobias f32 nhwc"})
+        check_compiles("overlap_add", text, draw);
 }

@@ -95,6 +95,37 @@ TEST_CASE("only the chosen side of ?: is evaluated") {
     CHECK(value_of("y == 4 ? 1 / 0 : 2") == 2);
 }
 
+TEST_CASE("a right side that decides nothing is not evaluated") {
+    CHECK(value_of("y != 3 && x / (y - 3) > 1") == 0);
+    CHECK(value_of("y == 3 || x / (y - 3) > 1") == 1);
+    CHECK(value_of("0 && x / 0") == 0);
+    CHECK(value_of("1 || 1 / 0") == 1);
+    check_holds(value_error("y == 3 && x / (y - 3) > 1"), "division of 5 by zero");
+}
+
+TEST_CASE("an expression depends on the variables that constants leave open") {
+    double x = 1;
+    double y = 2;
+    const auto variables = [&](const std::string& text) {
+        return Expression(text, {{"flag", 0}}, {{"x", &x}, {"y", &y}}).variables();
+    };
+    CHECK(variables("x + x") == std::vector<const double*>{&x});
+    CHECK(variables("flag ? x : y") == std::vector<const double*>{&y});
+    CHECK(variables("flag && x").empty());
+    CHECK(variables("1 + 2 * flag").empty());
+}
+
+TEST_CASE("deep nesting is refused, not followed") {
+    const std::string deep = std::string(100000, '(') + "1" + std::string(100000, ')');
+    check_holds(error_of([&] { (void)names_in_expression(deep); }), "nested too deeply");
+    check_holds(error_of([&] { (void)names_in_expression(std::string(100000, '-') + "1"); }), "nested too deeply");
+    std::string sum = "1";
+    for (int i = 0; i < 100000; ++i)
+        sum += "+1";
+    check_holds(error_of([&] { (void)names_in_expression(sum); }), "too long");
+    CHECK(value_of(std::string(50, '(') + "x" + std::string(50, ')')) == 5);
+}
+
 TEST_CASE("a rule is 0 or 1") {
     double x = 5;
     CHECK(Expression("x == 5", {}, {{"x", &x}}).truth());

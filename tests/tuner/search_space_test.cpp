@@ -6,6 +6,7 @@
 
 #include "tests/catch.hpp"
 #include "tests/tuner/spaces_for_tests.hpp"
+#include "tuner/strategies/random.hpp"
 
 using namespace tconv;
 using namespace tconv::testing;
@@ -152,8 +153,9 @@ TEST_CASE("an evaluation that fails names file and line") {
     Problem problem = test_problem();
     problem.kernel = {1, 1, 1};
     // The first line of derived is line 7 of the file.
-    CHECK(error_of([&] { (void)all_configs(space, problem, test_device()); }) ==
-          "test.yaml:7: \"problem.kernel_h / a\" is 0.5, which is no integer");
+    CHECK(error_of([&] {
+              (void)space.plan(problem, test_device(), {{"a", 2}});
+          }) == "test.yaml:7: \"problem.kernel_h / a\" is 0.5, which is no integer");
 }
 
 TEST_CASE("an evaluation that fails for every problem is found when the file is read") {
@@ -175,6 +177,49 @@ TEST_CASE("drawing without repetition yields the whole space") {
         }
         REQUIRE(drawn == std::set<Config>(valid.begin(), valid.end()));
     }
+}
+
+TEST_CASE("what a space says of a config does not depend on what it was asked before") {
+    const auto make = [] {
+        return make_space(
+            "  a: {values: [1, 2, 3, 4]}\n  b: {values: [0, 1, 2]}\n  c: {values: [1, 2, 4]}\n",
+            "  sum: {value: \"a + b\", constant: true}\n  product: \"sum * c\"\n  rest: {value: \"product % "
+            "3 + b\", constant: true}\n",
+            "  - \"product <= 16\"\n  - \"b == 0 || a % b == 0\"\n");
+    };
+    const SearchSpace asked = make();
+    Random random(9);
+    int valid = 0;
+    for (int i = 0; i < 400; ++i) {
+        const SearchSpace fresh = make();
+        const Config config{{"a", static_cast<std::int64_t>(draw_below(random, 5))},  // 0 is no value
+                            {"b", static_cast<std::int64_t>(draw_below(random, 3))},
+                            {"c", std::int64_t{1} << draw_below(random, 3)}};
+        const std::string violation = fresh.violation(test_problem(), test_device(), config);
+        REQUIRE(asked.violation(test_problem(), test_device(), config) == violation);
+        if (!violation.empty() || draw_below(random, 2) == 0) continue;
+        ++valid;
+        REQUIRE(asked.plan(test_problem(), test_device(), config) == fresh.plan(test_problem(), test_device(), config));
+        REQUIRE(asked.kernel_constants(test_problem(), test_device(), config).at("sum") ==
+                config.at("a") + config.at("b"));
+    }
+    CHECK(valid > 50);
+}
+
+TEST_CASE("a demand is asked of a config that was valid without it") {
+    const std::vector<SearchSpace> spaces = load_search_spaces();
+    const Demand strict{1e-4, true};
+    int refused = 0;
+    for (const SearchSpace& space : spaces) {
+        for (const Config& config : space.defaults(test_problem(), test_device())) {
+            REQUIRE(space.violation(test_problem(), test_device(), config).empty());
+            const Expectation expected = space.expectation(test_problem(), test_device(), config);
+            const bool meets = expected.strict && expected.error <= strict.tolerance;
+            CHECK(space.violation(test_problem(), test_device(), config, strict).empty() == meets);
+            refused += meets ? 0 : 1;
+        }
+    }
+    CHECK(refused > 0);
 }
 
 TEST_CASE("drawing finds the few valid configs of a vast space") {

@@ -34,10 +34,12 @@ public:
 private:
     struct Entry {
         Config config;
+        std::size_t hash;
         double time;
     };
 
     void fill(const Space& space);
+    [[nodiscard]] std::optional<Entry> take_best(Random& random, const Space& space);
     [[nodiscard]] Config improve(Entry entry, const Space& space) const;
     [[nodiscard]] bool is_new_in_kind(const Config& config) const;
 

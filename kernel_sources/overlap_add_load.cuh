@@ -1,0 +1,199 @@
+// From the tensors to shared memory: a chunk of input channels, [channel][position] and [channel][column], in fp32.
+#pragma once
+
+#include "overlap_add_shape.cuh"
+
+namespace tconv::overlap_add {
+
+struct Chunk {
+    float input[chunk][tile_m];
+    float weight[chunk][tile_n];
+};
+
+constexpr int stages = config::stages;
+/// fp32 operands whose neighbours are neighbours in shared memory go by asynchronous copies; all others through
+/// registers, which turn, convert and take them in pieces.
+constexpr bool weights_copied = problem::element_bytes == 4;
+constexpr bool input_copied = problem::element_bytes == 4 && !channels_last;
+/// Elements of one access.
+constexpr int input_vector = config::input_vector;
+constexpr int weight_vector = config::weight_vector;
+/// Of an asynchronous copy; 16-bit operands, of which an access has up to 8, have none.
+__device__ constexpr int copy_bytes(int elements) {
+    return elements > 4 ? 16 : 4 * elements;
+}
+
+/// Offset of channel 0 of the group at position `row` of all entries.
+__device__ __forceinline__ i64 input_offset(int group, i64 row) {
+    const i64 channel = static_cast<i64>(group) * in_group;
+    if constexpr (channels_last) return row * problem::in_channels + channel;
+    return (row / positions * problem::in_channels + channel) * positions + row % positions;
+}
+constexpr i64 channel_step = channels_last ? 1 : positions;
+
+/// The part of an operand's chunk that a thread brings: pieces of `Vector` elements.
+template <int Size, int Vector>
+constexpr int pieces_of = (chunk * (Size / Vector) + threads - 1) / threads;
+
+/// The input, channels first: piece i is `input_vector` positions of one channel. Which ones stays the same from chunk
+/// to chunk.
+struct InputPieces {
+    static constexpr int line = tile_m / input_vector;
+    static constexpr int count = pieces_of<tile_m, input_vector>;
+    i64 offset[count];  // -1 past the last position
+
+    __device__ __forceinline__ static int channel(int i) {
+        return (i * threads + static_cast<int>(threadIdx.x)) / line;
+    }
+    __device__ __forceinline__ static int place(int i) {
+        return (i * threads + static_cast<int>(threadIdx.x)) % line * input_vector;
+    }
+    __device__ __forceinline__ void place_at(const Tile& tile, i64 rows) {
+#pragma unroll
+        for (int i = 0; i < count; ++i) {
+            const i64 row = tile.row + place(i);
+            offset[i] = row < rows ? input_offset(tile.group, row) + channel(i) * channel_step : -1;
+        }
+    }
+};
+
+/// The input, channels last: piece i is `input_vector` channels of one position; neighbouring threads take neighbouring
+/// positions, so that what they write lies in different banks.
+struct TurnedPieces {
+    static constexpr int count = pieces_of<tile_m, input_vector>;
+    Vector<input_vector> values[count];
+
+    __device__ __forceinline__ static int place(int i) {
+        return (i * threads + static_cast<int>(threadIdx.x)) % tile_m;
+    }
+    __device__ __forceinline__ static int channel(int i) {
+        return (i * threads + static_cast<int>(threadIdx.x)) / tile_m * input_vector;
+    }
+    __device__ __forceinline__ void load(const Element* input, const Tile& tile, i64 rows, int first_channel) {
+#pragma unroll
+        for (int i = 0; i < count; ++i) {
+            const i64 row = tile.row + place(i);
+            const int c = first_channel + channel(i);
+            values[i] = {};
+            if (channel(i) < chunk && row < rows && c < in_group)
+                values[i] = load_vector<input_vector>(input + input_offset(tile.group, row) + c);
+        }
+    }
+    __device__ __forceinline__ void store(Chunk& target) const {
+#pragma unroll
+        for (int i = 0; i < count; ++i) {
+            if (channel(i) >= chunk) break;
+#pragma unroll
+            for (int j = 0; j < input_vector; ++j)
+                target.input[channel(i) + j][place(i)] = element_of(values[i], j);
+        }
+    }
+};
+
+/// A 16-bit operand whose neighbours are neighbours in shared memory: the weights, and the input channels first.
+template <int Size, int Width>
+struct WidenedPieces {
+    static constexpr int line = Size / Width;
+    static constexpr int count = pieces_of<Size, Width>;
+    Vector<Width> values[count];
+
+    __device__ __forceinline__ static int channel(int i) {
+        return (i * threads + static_cast<int>(threadIdx.x)) / line;
+    }
+    __device__ __forceinline__ static int place(int i) {
+        return (i * threads + static_cast<int>(threadIdx.x)) % line * Width;
+    }
+    /// source(channel, place): the address, or null outside the operand.
+    template <class Source>
+    __device__ __forceinline__ void load(int first_channel, const Source& source) {
+#pragma unroll
+        for (int i = 0; i < count; ++i) {
+            values[i] = {};
+            const bool inside = channel(i) < chunk && first_channel + channel(i) < in_group;
+            const Element* address = inside ? source(first_channel + channel(i), place(i)) : nullptr;
+            if (address != nullptr) values[i] = load_vector<Width>(address);
+        }
+    }
+    __device__ __forceinline__ void store(float (&target)[chunk][Size]) const {
+        constexpr int words = Width < k_quad ? Width : k_quad;
+#pragma unroll
+        for (int i = 0; i < count; ++i) {
+            if (channel(i) >= chunk) break;
+#pragma unroll
+            for (int j = 0; j < Width; j += words) {
+                Floats<words> part;
+#pragma unroll
+                for (int l = 0; l < words; ++l)
+                    part.v[l] = element_of(values[i], j + l);
+                tconv::store<words>(&target[channel(i)][place(i) + j], part);
+            }
+        }
+    }
+};
+
+/// Starts the copies of a chunk's input.
+__device__ __forceinline__ void copy_input(Chunk& target, const Element* input, const InputPieces& pieces,
+                                           int first_channel) {
+#pragma unroll
+    for (int i = 0; i < InputPieces::count; ++i) {
+        if (InputPieces::channel(i) >= chunk) break;
+        const bool valid = pieces.offset[i] >= 0 && first_channel + InputPieces::channel(i) < in_group;
+        const Element* source = valid ? input + pieces.offset[i] + first_channel * channel_step : input;
+        copy_async<copy_bytes(input_vector)>(&target.input[InputPieces::channel(i)][InputPieces::place(i)], source,
+                                             valid);
+    }
+}
+
+/// Starts the copies of a chunk's weights.
+__device__ __forceinline__ void copy_weights(Chunk& target, const Element* weight, const Tile& tile,
+                                             int first_channel) {
+    constexpr int line = tile_n / weight_vector;
+#pragma unroll
+    for (int i = 0; i < pieces_of<tile_n, weight_vector>; ++i) {
+        const int piece = i * threads + static_cast<int>(threadIdx.x);
+        const int channel = piece / line;
+        if (channel >= chunk) break;
+        const int column = tile.column + piece % line * weight_vector;
+        const bool valid = first_channel + channel < in_group && column < columns;
+        const i64 offset = (static_cast<i64>(tile.group) * in_group + first_channel + channel) * columns + column;
+        copy_async<copy_bytes(weight_vector)>(&target.weight[channel][piece % line * weight_vector],
+                                              valid ? weight + offset : weight, valid);
+    }
+}
+
+/// Operands that go through registers: loaded while the chunk before is multiplied, then stored.
+struct Passing {
+    TurnedPieces turned;
+    WidenedPieces<tile_m, input_vector> input;
+    WidenedPieces<tile_n, weight_vector> weight;
+
+    __device__ __forceinline__ void load(const Element* input_tensor, const Element* weight_tensor, const Tile& tile,
+                                         i64 rows, int first_channel) {
+        if constexpr (channels_last) {
+            turned.load(input_tensor, tile, rows, first_channel);
+        } else if constexpr (!input_copied) {
+            input.load(first_channel, [&](int channel, int place) -> const Element* {
+                const i64 row = tile.row + place;
+                if (row >= rows) return nullptr;
+                return input_tensor + input_offset(tile.group, row) + channel * channel_step;
+            });
+        }
+        if constexpr (!weights_copied) {
+            weight.load(first_channel, [&](int channel, int place) -> const Element* {
+                if (tile.column + place >= columns) return nullptr;
+                return weight_tensor + (static_cast<i64>(tile.group) * in_group + channel) * columns + tile.column +
+                       place;
+            });
+        }
+    }
+    __device__ __forceinline__ void store(Chunk& target) const {
+        if constexpr (channels_last) {
+            turned.store(target);
+        } else if constexpr (!input_copied) {
+            input.store(target.input);
+        }
+        if constexpr (!weights_copied) weight.store(target.weight);
+    }
+};
+
+}  // namespace tconv::overlap_add

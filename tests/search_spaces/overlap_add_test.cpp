@@ -1,0 +1,89 @@
+#include <array>
+
+#include "tests/catch.hpp"
+#include "tests/search_spaces/every_value.hpp"
+#include "tests/search_spaces/exact.hpp"
+#include "tests/search_spaces/typed_problems.hpp"
+#include "tests/support/h200.hpp"
+
+using namespace tconv;
+
+namespace {
+
+const SearchSpace& overlap_add() {
+    return test::space_named("overlap_add");
+}
+
+/// Random problems in every type and layout with enough channels; in every other one kernel = stride on some axes.
+Problem draw_product_problem(test::Draw& draw) {
+    Problem p = test::draw_typed_problem(draw);
+    p.in_channels = p.groups * draw.between(8, 40);
+    p.out_channels = p.groups * draw.between(1, 20);
+    if (draw.chance(30)) p.in_channels = p.groups * 16;
+    if (draw.chance(30)) p.out_channels = p.groups * 8;
+    if (draw.chance(50)) {
+        const std::size_t first = 3 - static_cast<std::size_t>(p.spatial_axes);
+        for (std::size_t axis = first; axis < 3; ++axis) {
+            p.kernel[axis] = p.stride[axis] = draw.between(1, 4);
+            p.dilation[axis] = 1;
+            p.output_padding[axis] = draw.chance(20) ? draw.between(0, p.stride[axis] - 1) : 0;
+            p.padding[axis] = p.kernel[axis] > 1 && p.input[axis] > 1 && draw.chance(30) ? 1 : 0;
+        }
+    }
+    return p;
+}
+
+}  // namespace
+
+TEST_CASE("accepted overlap_add configs of random small problems are exact in the emulator") {
+    test::Draw draw(131);
+    int taken = 0;
+    int alone = 0;
+    for (int round = 0; round < test::rounds(80); ++round) {
+        const Problem p = draw_product_problem(draw);
+        INFO(key(p));
+        if (!overlap_add().refusal(p, test::emulated().device->info()).empty()) continue;
+        ++taken;
+        test::check_drawn(overlap_add(), draw, p, 2);
+        const auto defaults = overlap_add().defaults(p, test::emulated().device->info());
+        if (!defaults.empty()) {
+            alone +=
+                overlap_add().plan(p, test::emulated().device->info(), defaults.front()).launches.size() == 1 ? 1 : 0;
+        }
+    }
+    CHECK(taken > test::rounds(40));
+    CHECK(alone > test::rounds(10));
+}
+
+TEST_CASE("every value of every parameter of the overlap_add family is exact in the emulator") {
+    const std::vector<Problem> problems{
+        parse_key("2d n2 ci40 co16 g1 i6x8 k2x2 s2x2 p0x0 op0x0 d1x1 bias f32 nchw"),
+        parse_key("1d n3 ci72 co12 g1 i40 k4 s2 p1 op0 d1 bias f32 nchw"),
+        parse_key("2d n2 ci36 co24 g2 i5x7 k3x3 s2x2 p1x1 op1x1 d1x1 nobias f32 nhwc"),
+        parse_key("3d n2 ci64 co8 g1 i3x4x4 k2x2x2 s2x2x2 p0x0x0 op0x0x0 d1x1x1 bias f16 nchw"),
+        parse_key("1d n2 ci64 co9 g1 i33 k16 s8 p4 op0 d1 nobias bf16 nhwc"),
+        parse_key("1d n1 ci40 co1 g1 i60 k64 s16 p0 op0 d1 nobias f32 nchw"),
+    };
+    test::check_every_value("overlap_add", problems, 137);
+}
+
+TEST_CASE("every problem that the overlap_add family takes has a default") {
+    test::Draw draw(139);
+    for (int round = 0; round < test::rounds(200); ++round) {
+        const Problem p = draw_product_problem(draw);
+        if (!overlap_add().refusal(p, test::h200()).empty()) continue;
+        INFO(key(p));
+        CHECK(!overlap_add().defaults(p, test::h200()).empty());
+        CHECK(test::draw_config(
+                  overlap_add(), draw, p, [](const Config&) { return true; }, test::h200())
+                  .has_value());
+    }
+}
+
+TEST_CASE("a long kernel with a large stride is gathered by overlap_add") {
+    // The inverse of a short-time Fourier transform: kernel 4096, stride 1024, one channel of output.
+    const Problem p = parse_key("1d n1 ci130 co1 g1 i9 k4096 s1024 p2048 op0 d1 nobias f32 nchw");
+    REQUIRE(overlap_add().refusal(p, test::emulated().device->info()).empty());
+    test::Draw draw(149);
+    test::check_drawn(overlap_add(), draw, p, 1);
+}
