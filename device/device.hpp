@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -99,6 +100,9 @@ public:
     [[nodiscard]] std::size_t memory_limit() const;
     void limit_memory(std::size_t bytes) { limit_ = bytes; }
     [[nodiscard]] std::size_t allocated_bytes() const { return allocated_; }
+    /// From now on memory that is released waits here for whoever asks for about as much, since the driver takes
+    /// milliseconds over large memory. It counts for no limit and is given back where it is in the way.
+    void keep_released() { keeps_released_ = true; }
 
     virtual void copy_to_device(DevicePointer destination, const void* source, std::size_t bytes) = 0;
     virtual void copy_to_host(void* destination, DevicePointer source, std::size_t bytes) = 0;
@@ -130,13 +134,28 @@ public:
     [[nodiscard]] virtual std::vector<double> time(int count, const std::function<void()>& before,
                                                    const std::function<void()>& work) = 0;
 
+    /// Begins to count how long the device is at work, where it can tell.
+    virtual void count_work() {}
+    /// Seconds that it has been at what was enqueued on the default stream since then, gaps between launches that the
+    /// host did not wait for included; as of the last time that the host has waited.
+    [[nodiscard]] virtual double seconds_at_work() const { return 0; }
+
+protected:
+    /// Gives back what waits to be used again; to be called by destructors of derived classes.
+    void give_spare_back() noexcept;
+
 private:
+    [[nodiscard]] std::optional<DevicePointer> take_spare(std::size_t bytes);
+    [[nodiscard]] DevicePointer take_or_make_room(std::size_t bytes);
     [[nodiscard]] virtual DevicePointer take_memory(std::size_t bytes) = 0;
     virtual void give_memory_back(DevicePointer pointer) noexcept = 0;
 
     std::optional<std::size_t> limit_;
     std::size_t allocated_ = 0;
-    std::unordered_map<DevicePointer, std::size_t> sizes_;
+    std::unordered_map<DevicePointer, std::size_t> sizes_;  // as taken from the driver
+    bool keeps_released_ = false;
+    std::multimap<std::size_t, DevicePointer> spare_;  // released, by size
+    std::size_t spare_bytes_ = 0;
 };
 
 }  // namespace tconv

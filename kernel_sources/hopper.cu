@@ -55,8 +55,9 @@ constexpr bool stagger = config::stagger != 0;
 
 /// Steps of the first tile after which the next warpgroup begins, where the tile does not end before.
 __device__ __forceinline__ int steps_ahead(const Tile& tile) {
-    const int boxes = reuse ? input_stages * tile.taps() : weight_stages;
-    const int stages = min(weight_stages / 2, boxes);
+    constexpr int ring = step_stages / 2;
+    const int boxes = input_stages / 2 * tile.taps();
+    const int stages = !reuse ? ring : resident ? boxes : min(ring, boxes);
     return max(stages / max(consumers - 1, 1), 1);
 }
 
@@ -78,8 +79,9 @@ __device__ __forceinline__ void multiply_tile(float (&sums)[rows][tile_n / 2], c
         return;
     }
     // What the products in flight still read.
-    int used_weights = -1;
+    int used_stage = -1;
     int used_input = -1;
+    int step = 0;
 #pragma unroll 1
     for (int block = tile.first_block; block < tile.end_block; ++block) {
         if constexpr (reuse) barrier_wait_together(pipeline.input.full[turns.input.stage], turns.input.parity);
@@ -89,28 +91,28 @@ __device__ __forceinline__ void multiply_tile(float (&sums)[rows][tile_n / 2], c
             for (int j_h = 0; j_h < tile.taps_h.count; ++j_h) {
 #pragma unroll 1
                 for (int j_w = 0; j_w < tile.taps_w.count; ++j_w) {
-                    const int stage = turns.weight.stage;
-                    const unsigned char* input =
-                        pipeline.input.stages + (reuse ? turns.input.stage : stage) * input_stage;
+                    const int stage = turns.step.stage;
+                    const unsigned char* input = pipeline.inputs + (reuse ? turns.input.stage : stage) * input_stage;
                     if constexpr (reuse) {
                         const int d = (AxisD::max_taps - 1 - j_d) * AxisD::offset_step;
                         const int h = (AxisH::max_taps - 1 - j_h) * AxisH::offset_step;
                         const int w = (AxisW::max_taps - 1 - j_w) * AxisW::offset_step;
                         input += ((d * pitch_h + h) * pitch_w + w) * k_operand_row;
                     }
-                    barrier_wait_together(pipeline.weight.full[stage], turns.weight.parity);
-                    multiply_step(sums, input, first_rows, pipeline.weight.stages + stage * weight_stage,
-                                  used_weights >= 0);
+                    if constexpr (steps_wait) barrier_wait_together(pipeline.step.full[stage], turns.step.parity);
+                    if constexpr (resident) barrier_wait_together(pipeline.resident[step / barrier_steps], 0);
+                    multiply_step(sums, input, first_rows,
+                                  pipeline.weights + (resident ? step++ : stage) * weight_stage, used_stage >= 0);
                     // The products of the step before are done once only this one's are pending.
                     wgmma_wait<1>();
-                    if (used_weights >= 0) release<shared_weight_ring>(pipeline.weight, used_weights);
+                    if (steps_wait && used_stage >= 0) release<shared_step_ring>(pipeline.step, used_stage);
                     if (reuse && used_input >= 0) {
                         release<shared_input_ring>(pipeline.input, used_input);
                         used_input = -1;
                     }
                     if constexpr (stagger) count_ahead(ahead, pipeline);
-                    used_weights = stage;
-                    turns.weight.advance();
+                    used_stage = stage;
+                    if constexpr (steps_wait) turns.step.advance();
                 }
             }
         }
@@ -120,7 +122,7 @@ __device__ __forceinline__ void multiply_tile(float (&sums)[rows][tile_n / 2], c
         }
     }
     wgmma_wait<0>();
-    release<shared_weight_ring>(pipeline.weight, used_weights);
+    if constexpr (steps_wait) release<shared_step_ring>(pipeline.step, used_stage);
     if constexpr (reuse) release<shared_input_ring>(pipeline.input, used_input);
 }
 
@@ -206,8 +208,9 @@ extern "C" __global__ void __launch_bounds__(tconv::hopper::threads, tconv::conf
     if (threadIdx.x == 0) {
         tma_prefetch_map(input);
         prefetch_weights(weights);
-        init_barriers<shared_weight_ring>(pipeline.weight, weight_stages);
+        init_barriers<shared_step_ring>(pipeline.step, step_stages);
         if constexpr (reuse) init_barriers<shared_input_ring>(pipeline.input, input_stages);
+        if constexpr (resident) init_resident(pipeline.resident);
         for (int i = 0; stagger && i < consumers; ++i)
             barrier_init(pipeline.ahead[i], 1);
         barrier_init_fence();

@@ -7,15 +7,14 @@
 
 namespace tconv::hopper {
 
-/// Stages of shared memory that are filled and used in turn.
+/// Barriers of stages of shared memory that are filled and used in turn.
 struct Ring {
-    unsigned char* stages;
     Barrier* full;   // the stage's operands have arrived
     Barrier* empty;  // every consumer is done with them
 };
 
 // Rings that the blocks of a cluster fill together: a stage is empty when the consumers of all are done with it.
-constexpr bool shared_weight_ring = share_weights || (share_input && !reuse);
+constexpr bool shared_step_ring = share_weights || (share_input && !reuse);
 constexpr bool shared_input_ring = share_input;
 constexpr u16 k_all_blocks = (1 << cluster_blocks) - 1;
 
@@ -34,16 +33,19 @@ struct Turn {
 };
 
 struct Pipeline {
-    Ring input;
-    Ring weight;
-    Barrier* ahead;  // number i: warpgroup i is so far that the next one may begin
+    Ring input;  // with barriers of its own where boxes are reused
+    Ring step;   // of the weights, unless they are resident, and of boxes that are not reused
+    unsigned char* inputs;
+    unsigned char* weights;
+    Barrier* resident;  // weights have arrived, for good
+    Barrier* ahead;     // number i: warpgroup i is so far that the next one may begin
     unsigned char* staging;
 };
 
 /// Where a warpgroup stands.
 struct Turns {
     Turn<input_stages> input;
-    Turn<weight_stages> weight;
+    Turn<step_stages> step;
 };
 
 /// Where weights come from.
@@ -70,16 +72,21 @@ __device__ __forceinline__ void load_box(u32 number, unsigned char* shared, cons
 
 __device__ __forceinline__ void load_input(const Tile& tile, int block, int j_d, int j_h, int j_w, u32 turn,
                                            unsigned char* stage, const TensorMap& input, Barrier& full) {
-    if constexpr (raw_input) {
+    const int channel = (tile.group * channel_blocks + block) * map_row;
+    if constexpr (flat) {
 #pragma unroll
         for (int i = 0; i < box_n; ++i) {
             const int run = tile.batch + i;
-            load_box<share_input>(
-                turn + i, stage + i * run_bytes, input, full,
-                {run % entry_runs * run_positions, block * block_channels, tile.group, run / entry_runs});
+            if constexpr (raw_input) {
+                load_box<share_input>(
+                    turn + i, stage + i * run_bytes, input, full,
+                    {run % entry_runs * run_positions, block * block_channels, tile.group, run / entry_runs});
+            } else {
+                load_box<share_input>(turn + i, stage + i * run_bytes, input, full,
+                                      {channel, run * run_positions, 0, 0, 0});
+            }
         }
     } else {
-        const int channel = (tile.group * channel_blocks + block) * map_row;
         const int d = tile.q_d - tile.taps_d.offset - j_d * AxisD::offset_step;
         const int h = tile.q_h - tile.taps_h.offset - j_h * AxisH::offset_step;
         const int w = tile.q_w - tile.taps_w.offset - j_w * AxisW::offset_step;
@@ -127,25 +134,41 @@ __device__ __forceinline__ void load_tile(const Tile& tile, Turns& turns, const 
             barrier_wait(pipeline.input.empty[turns.input.stage], turns.input.parity ^ 1);
             barrier_arrive_and_expect(full, input_bytes);
             load_input(tile, block, AxisD::max_taps - 1, AxisH::max_taps - 1, AxisW::max_taps - 1, turns.input.number(),
-                       pipeline.input.stages + turns.input.stage * input_stage, input, full);
+                       pipeline.inputs + turns.input.stage * input_stage, input, full);
             turns.input.advance();
         }
+        if constexpr (!steps_wait) continue;
         for (int j_d = 0; j_d < tile.taps_d.count; ++j_d) {
             for (int j_h = 0; j_h < tile.taps_h.count; ++j_h) {
                 for (int j_w = 0; j_w < tile.taps_w.count; ++j_w) {
-                    const int stage = turns.weight.stage;
-                    Barrier& full = pipeline.weight.full[stage];
-                    barrier_wait(pipeline.weight.empty[stage], turns.weight.parity ^ 1);
-                    barrier_arrive_and_expect(full, weight_stage + (reuse ? 0 : input_bytes));
+                    const int stage = turns.step.stage;
+                    Barrier& full = pipeline.step.full[stage];
+                    barrier_wait(pipeline.step.empty[stage], turns.step.parity ^ 1);
+                    barrier_arrive_and_expect(full, (resident ? 0 : weight_stage) + (reuse ? 0 : input_bytes));
                     if constexpr (!reuse)
-                        load_input(tile, block, j_d, j_h, j_w, turns.weight.number(),
-                                   pipeline.input.stages + stage * input_stage, input, full);
-                    load_weights(tile, block, tap_of(tile, j_d, j_h, j_w), step++, turns.weight.number(),
-                                 pipeline.weight.stages + stage * weight_stage, weights, full);
-                    turns.weight.advance();
+                        load_input(tile, block, j_d, j_h, j_w, turns.step.number(),
+                                   pipeline.inputs + stage * input_stage, input, full);
+                    if constexpr (!resident)
+                        load_weights(tile, block, tap_of(tile, j_d, j_h, j_w), step++, turns.step.number(),
+                                     pipeline.weights + stage * weight_stage, weights, full);
+                    turns.step.advance();
                 }
             }
         }
+    }
+}
+
+/// All weights of a block's tiles, which have the same columns.
+__device__ __forceinline__ void load_resident(const Tile& tile, const Pipeline& pipeline, const Weights& weights) {
+    for (int step = 0; step < weight_stages; ++step) {
+        Barrier& full = pipeline.resident[step / barrier_steps];
+        barrier_arrive_and_expect(full, weight_stage);
+        int rest = step;
+        const int j_w = split_off(rest, tile.taps_w.count);
+        const int j_h = split_off(rest, tile.taps_h.count);
+        const int j_d = split_off(rest, tile.taps_d.count);
+        load_weights(tile, rest, tap_of(tile, j_d, j_h, j_w), step, 0, pipeline.weights + step * weight_stage, weights,
+                     full);
     }
 }
 
@@ -157,10 +180,14 @@ __device__ __forceinline__ Pipeline make_pipeline() {
     unsigned char* weights = inputs + input_stages * input_stage;
     unsigned char* staging = weights + weight_stages * weight_stage;
     Barrier* barriers = reinterpret_cast<Barrier*>(staging + consumers * staging_bytes);
-    Barrier* input_barriers = barriers + 2 * weight_stages;
-    return {{inputs, input_barriers, input_barriers + input_stages},
-            {weights, barriers, barriers + weight_stages},
-            input_barriers + 2 * input_stages,
+    Barrier* input_barriers = barriers + 2 * step_stages;
+    Barrier* resident_barriers = input_barriers + 2 * input_stages;
+    return {{input_barriers, input_barriers + input_stages},
+            {barriers, barriers + step_stages},
+            inputs,
+            weights,
+            resident_barriers,
+            resident_barriers + (resident ? (weight_stages + barrier_steps - 1) / barrier_steps : 0),
             staging};
 }
 
@@ -170,6 +197,11 @@ __device__ __forceinline__ void init_barriers(const Ring& ring, int stages) {
         barrier_init(ring.full[stage], 1);
         barrier_init(ring.empty[stage], consumers * (k_warpgroup / 32) * (Shared ? cluster_blocks : 1));
     }
+}
+
+__device__ __forceinline__ void init_resident(Barrier* barriers) {
+    for (int first = 0; first < weight_stages; first += barrier_steps)
+        barrier_init(barriers[first / barrier_steps], min(barrier_steps, weight_stages - first));
 }
 
 /// Waits for all threads that use this block's barriers.
@@ -195,6 +227,7 @@ __device__ __forceinline__ void load_tiles(const Pipeline& pipeline, const Tenso
                                            int batch) {
     Turns turns;
     Tile tile{};
+    if (resident && find_tile(tile, blockIdx.x, batch)) load_resident(tile, pipeline, weights);
     for (int number = blockIdx.x; find_tile(tile, number, batch); number += gridDim.x)
         load_tile(tile, turns, pipeline, input, weights);
 }

@@ -86,6 +86,18 @@ std::string busy_words(const TuneResult& r) {
     return fmt::format("{:.1f} s of {:.1f} s ({:.0f} %)", r.device_busy_seconds, r.seconds, share);
 }
 
+/// "validating 0.52 s, timing 0.31 s": stages that took no hundredth of a second are left out.
+std::string stage_words(const TuneResult& r) {
+    std::string text;
+    visit_stages(r.stages, [&](const char* name, double seconds) {
+        if (seconds < 0.005) return;
+        std::string words = name;
+        std::replace(words.begin(), words.end(), '_', ' ');
+        text += fmt::format("{}{} {:.2f} s", text.empty() ? "" : ", ", words, seconds);
+    });
+    return text;
+}
+
 void add_winner(std::string& text, const TuneResult& r, int width) {
     add_row(text, "winner", r.winner->template_name + " " + to_string(r.winner->config), width);
     add_row(text, "time", time_words(r), width);
@@ -136,6 +148,7 @@ std::string report(const TuneResult& r, const ReportContext& context) {
     }
     add_row(text, "trials", trial_words(r), context.width);
     add_row(text, "device busy", busy_words(r), context.width);
+    if (const std::string stages = stage_words(r); !stages.empty()) add_row(text, "spent on", stages, context.width);
     add_row(text, "stored in", context.database.empty() ? "nowhere" : context.database, context.width);
     for (const std::string& warning : r.warnings)
         add_row(text, "warning", one_line(warning), context.width);

@@ -20,6 +20,12 @@ Json ceilings_json(const Ceilings& ceilings) {
     return json;
 }
 
+Json stages_json(const StageSeconds& stages) {
+    Json json = Json::object();
+    visit_stages(stages, [&](const char* name, double seconds) { json[name] = seconds; });
+    return json;
+}
+
 Json failures_json(const std::map<OutcomeKind, std::int64_t>& failures) {
     Json json = Json::object();
     for (const auto& [kind, count] : failures)
@@ -127,6 +133,7 @@ Json result_json(const TuneResult& r) {
         {"failures", failures_json(r.failures)},
         {"seconds", r.seconds},
         {"device_busy_seconds", r.device_busy_seconds},
+        {"stage_seconds", stages_json(r.stages)},
         {"interrupted", r.interrupted},
         {"warnings", r.warnings},
     };

@@ -63,31 +63,47 @@ Runnable runnable_plan(Device& device, Module& module, const LaunchPlan& plan, s
     return runnable;
 }
 
-Evaluation evaluate(const Candidate& candidate, Evaluator& evaluator) {
-    Evaluation result;
-    result.outcome.plan = candidate.plan;
+BuiltCandidate build_candidate(const Candidate& candidate, Evaluator& evaluator) {
+    BuiltCandidate built;
+    built.compiled.candidate = candidate;
+    Outcome& outcome = built.evaluation.outcome;
+    outcome.plan = candidate.plan;
     try {
         check_plan(candidate.plan, candidate.problem, evaluator.device());
     } catch (const Error& error) {
-        fail(result.outcome, OutcomeKind::resource_error, error.what());
-        return result;
+        fail(outcome, OutcomeKind::resource_error, error.what());
+        return built;
     }
-    CompileResult compiled = evaluator.builder().take(candidate);
-    if (compiled.ok) {
-        const Compiled ready{candidate, std::move(compiled.code)};
-        Measurement measurement = evaluator.measure(ready);
-        result.outcome = std::move(measurement.outcome);
-        result.outcome.reason = shortened(result.outcome.reason);
-        result.outcome.plan = candidate.plan;
-        if (evaluator.device().kind == DeviceKind::cuda) result.outcome.binary_key = content_hash(ready.code.code);
-        result.code = ready.code;
-        result.device_seconds = measurement.device_seconds;
-        result.device_lost = measurement.device_lost;
+    CompileResult result = evaluator.builder().take(candidate);
+    outcome.compile_milliseconds = result.milliseconds;
+    built.ready = result.ok;
+    if (result.ok) {
+        built.compiled.code = std::move(result.code);
     } else {
-        fail(result.outcome, kind_of(compiled.failure), compiled.log);
+        fail(outcome, kind_of(result.failure), result.log);
     }
-    result.outcome.compile_milliseconds = compiled.milliseconds;
+    return built;
+}
+
+Evaluation with_measurement(BuiltCandidate built, Measurement measurement, const DeviceInfo& device) {
+    Evaluation result = std::move(built.evaluation);
+    Outcome outcome = std::move(measurement.outcome);
+    outcome.reason = shortened(outcome.reason);
+    outcome.plan = std::move(result.outcome.plan);
+    outcome.compile_milliseconds = result.outcome.compile_milliseconds;
+    result.code = std::move(built.compiled.code);
+    if (device.kind == DeviceKind::cuda) outcome.binary_key = content_hash(result.code.code);
+    result.outcome = std::move(outcome);
+    result.seconds = measurement.seconds;
+    result.device_lost = measurement.device_lost;
     return result;
+}
+
+Evaluation evaluate(const Candidate& candidate, Evaluator& evaluator) {
+    BuiltCandidate built = build_candidate(candidate, evaluator);
+    if (!built.ready) return std::move(built.evaluation);
+    Measurement measurement = evaluator.measure(built.compiled);
+    return with_measurement(std::move(built), std::move(measurement), evaluator.device());
 }
 
 }  // namespace tconv

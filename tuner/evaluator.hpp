@@ -16,11 +16,18 @@ struct Preparation {
     double reference_milliseconds = 0;  ///< one sample of the reference kernel
 };
 
+/// Where the time of a candidate went, in seconds.
+struct MeasurementSeconds {
+    double loading = 0;
+    double validating = 0;
+    double timing = 0;
+};
+
 /// What came of running one candidate.
 struct Measurement {
-    Outcome outcome;            ///< all but the compilation's part
-    double device_seconds = 0;  ///< spent validating and timing, without loading
-    bool device_lost = false;   ///< the device answers no more
+    Outcome outcome;  ///< all but the compilation's part
+    MeasurementSeconds seconds;
+    bool device_lost = false;  ///< the device answers no more
 };
 
 /// A candidate with its machine code.
@@ -53,6 +60,10 @@ public:
     /// timing each; none at all where one of them failed. Throws Error(unavailable) as `measure`.
     [[nodiscard]] virtual std::vector<Timing> time_in_turn(const std::vector<Compiled>& candidates, int rounds,
                                                            double seconds) = 0;
+
+    /// Seconds that the device has been at work for this object so far, as the device counts them; what a candidate
+    /// that took its process down had of it is not known.
+    [[nodiscard]] virtual double device_seconds() const = 0;
 };
 
 }  // namespace tconv

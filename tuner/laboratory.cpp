@@ -9,7 +9,11 @@
 namespace tconv {
 
 Laboratory::Laboratory(Device& device, Compiler& compiler, DisturbanceWatch watch)
-    : device_(device), builder_(compiler, device.info()), watch_(std::move(watch)) {}
+    : device_(device), builder_(compiler, device.info()), watch_(std::move(watch)) {
+    device_.count_work();
+    // The emulator's memory is to have exactly the sizes asked for: its sanitizers look beyond the ends.
+    if (device_.info().kind == DeviceKind::cuda) device_.keep_released();
+}
 
 Laboratory::~Laboratory() = default;
 

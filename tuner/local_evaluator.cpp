@@ -17,7 +17,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr double k_deciding_factor = 1.1;  // slower than this times the best: decides nothing
 constexpr int k_retakes = 2;
 constexpr std::chrono::milliseconds k_recovery{250};  // a card that was slowed down takes so long to speed up
 constexpr double k_cold_milliseconds = 1;             // a first launch may also bring the code to the device
@@ -26,6 +25,19 @@ void fail(Outcome& outcome, OutcomeKind kind, const std::string& reason) {
     outcome.kind = kind;
     outcome.reason = reason;
 }
+
+/// Adds the seconds of its life to a sum.
+class Stopwatch {
+public:
+    explicit Stopwatch(double& sum) : sum_(sum) {}
+    Stopwatch(const Stopwatch&) = delete;
+    Stopwatch& operator=(const Stopwatch&) = delete;
+    ~Stopwatch() { sum_ += std::chrono::duration<double>(Clock::now() - start_).count(); }
+
+private:
+    double& sum_;
+    Clock::time_point start_ = Clock::now();
+};
 
 /// Registers, spills and occupancy of the last launch of the plan, which does the work.
 KernelResources resources_of(Device& device, Module& module, const LaunchPlan& plan) {
@@ -96,6 +108,7 @@ void LocalEvaluator::load_validate_time(const Compiled& compiled, Measurement& m
     Outcome& outcome = measurement.outcome;
     std::unique_ptr<Module> module;
     try {
+        const Stopwatch watch(measurement.seconds.loading);
         module = device.load(compiled.code);
         outcome.resources = resources_of(device, *module, candidate.plan);
     } catch (const Error& error) {
@@ -108,9 +121,9 @@ void LocalEvaluator::load_validate_time(const Compiled& compiled, Measurement& m
                          outcome.resources.registers, candidate.plan.launches.back().shared_bytes));
         return;
     }
-    const Clock::time_point start = Clock::now();
-    validate_and_time(candidate, *module, outcome);
-    measurement.device_seconds = std::chrono::duration<double>(Clock::now() - start).count();
+    validate_and_time(candidate, *module, measurement);
+    const Stopwatch watch(measurement.seconds.loading);
+    module.reset();
 }
 
 template <class Take>
@@ -127,7 +140,7 @@ auto LocalEvaluator::undisturbed(const Take& take, std::string& remark) {
     }
 }
 
-void LocalEvaluator::validate_and_time(const Candidate& candidate, Module& module, Outcome& outcome) {
+void LocalEvaluator::validate_and_time(const Candidate& candidate, Module& module, Measurement& measurement) {
     Runnable runnable = runnable_plan(laboratory_.device(), module, candidate.plan, candidate.problem.batch);
     const auto announced = [this](const auto& launch) {
         return [this, launch](const CallTensors& tensors) {
@@ -135,11 +148,11 @@ void LocalEvaluator::validate_and_time(const Candidate& candidate, Module& modul
             launch(tensors);
         };
     };
-    const auto plain = runnable.launch;
-    runnable.launch = announced(plain);
+    const Runnable plain = runnable;
     const auto announce = [&](std::function<void(const CallTensors&)>& launch) {
         if (launch) launch = announced(launch);
     };
+    announce(runnable.launch);
     announce(runnable.pack);
     announce(runnable.launch_packed);
     if (runnable.other_batch) {
@@ -149,19 +162,33 @@ void LocalEvaluator::validate_and_time(const Candidate& candidate, Module& modul
 
     const double best = candidate.best_milliseconds;
     const double hopeless = best > 0 ? std::max(best * k_hopeless_factor, best + k_cold_milliseconds) : 0;
-    validator().validate(runnable, candidate.tolerance, outcome, hopeless);
-    if (outcome.kind != OutcomeKind::valid) return;
+    {
+        const Stopwatch watch(measurement.seconds.validating);
+        validator().validate(runnable, candidate.tolerance, measurement.outcome, hopeless);
+    }
+    if (measurement.outcome.kind != OutcomeKind::valid) return;
     notice(messages::k_at_timing);
+    const Stopwatch watch(measurement.seconds.timing);
+    time(candidate, plain, measurement.outcome);
+}
+
+void LocalEvaluator::time(const Candidate& candidate, const Runnable& runnable, Outcome& outcome) {
+    const double best = candidate.best_milliseconds;
     const CallTensors tensors = validator().timing_tensors(runnable.workspace_bytes, runnable.packed_weight_bytes);
     Timer& timer = laboratory_.timer();
-    const auto work = [&] { plain(tensors); };
+    const auto work = [&] { runnable.launch(tensors); };
     outcome.timing = timer.time(work, best);
-    // Asking the driver takes milliseconds: only for times that may decide something.
-    if (best > 0 && outcome.timing.median > best * k_deciding_factor) return;
+    // Asking the driver takes milliseconds: only for a new best time. The others near it decide nothing before they are
+    // timed again, in turn, which is watched as well.
+    if (best > 0 && outcome.timing.median > best) return;
     if (laboratory_.disturbance().empty()) return;
     std::string remark;
     outcome.timing = undisturbed([&] { return timer.time(work, 0); }, remark);
     outcome.timing.remark = remark;
+}
+
+double LocalEvaluator::device_seconds() const {
+    return laboratory_.device().seconds_at_work();
 }
 
 std::vector<Timing> LocalEvaluator::time_in_turn(const std::vector<Compiled>& candidates, int rounds, double seconds) {

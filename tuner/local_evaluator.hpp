@@ -25,10 +25,12 @@ public:
     [[nodiscard]] Measurement measure(const Compiled& candidate) override;
     [[nodiscard]] std::vector<Timing> time_in_turn(const std::vector<Compiled>& candidates, int rounds,
                                                    double seconds) override;
+    [[nodiscard]] double device_seconds() const override;
 
 private:
     void load_validate_time(const Compiled& candidate, Measurement& measurement);
-    void validate_and_time(const Candidate& candidate, Module& module, Outcome& outcome);
+    void validate_and_time(const Candidate& candidate, Module& module, Measurement& measurement);
+    void time(const Candidate& candidate, const Runnable& runnable, Outcome& outcome);
     /// Takes times, and takes them again where something disturbed the device meanwhile. What could not be had
     /// undisturbed is said in `remark`.
     template <class Take>

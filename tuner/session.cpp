@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <future>
 #include <utility>
 
 #include "cache/front.hpp"
@@ -13,6 +14,8 @@
 #include "tuner/compile_pool.hpp"
 #include "tuner/contest.hpp"
 #include "tuner/evaluate.hpp"
+#include "tuner/proposer.hpp"
+#include "tuner/stage_clock.hpp"
 #include "tuner/tie.hpp"
 #include "tuner/trial_log.hpp"
 
@@ -31,6 +34,13 @@ constexpr double k_finalist_seconds = 3;
 double seconds_since(Clock::time_point start) {
     return std::chrono::duration<double>(Clock::now() - start).count();
 }
+
+/// What came of a candidate.
+struct Finished {
+    Trial trial;
+    std::string code;
+    double best_before = 0;  ///< the best time when it was measured; 0: none
+};
 
 class Session {
 public:
@@ -54,8 +64,14 @@ public:
 
     TuneResult run() {
         recall_trials();
-        prepare();
-        search();
+        {
+            CompilePool pool(evaluator_.builder(), environment_.compile_threads);
+            // Those on the device and next to go there are not in the pool.
+            Proposer proposer(*contest_, pool, request_.trials - counted_,
+                              2 * static_cast<std::int64_t>(pool.threads()) + 2);
+            prepare();
+            search(pool, proposer);
+        }
         finalists();
         store_code_of_winners();
         return finish();
@@ -65,7 +81,7 @@ private:
     void recall_trials();
     [[nodiscard]] std::int64_t count_of_stored() const;
     void prepare();
-    void search();
+    void search(CompilePool& pool, Proposer& proposer);
     void finalists();
     [[nodiscard]] std::vector<const Trial*> choose_finalists() const;
     void store_code_of_winners();
@@ -74,9 +90,17 @@ private:
     [[nodiscard]] bool out_of_time() const {
         return stop_.stop_requested() || device_lost_ || seconds_since(start_) >= request_.time_limit_seconds;
     }
-    void top_up(CompilePool& pool);
-    void evaluate_one(Candidate candidate);
-    void store(const Candidate& candidate, Evaluation& evaluation);
+    /// A candidate on the device.
+    struct Flight {
+        BuiltCandidate built;
+        std::future<Measurement> measurement;
+    };
+
+    [[nodiscard]] std::optional<BuiltCandidate> take_built(CompilePool& pool, Proposer& proposer, bool device_waits);
+    [[nodiscard]] std::unique_ptr<Flight> start(BuiltCandidate built, const std::optional<Finished>& last);
+    [[nodiscard]] std::optional<Finished> land(Flight& flight);
+    [[nodiscard]] Finished finished(const Candidate& candidate, Evaluation evaluation) const;
+    void store(Finished finished, Proposer& proposer);
     void report(const char* stage);
 
     const TuneRequest& request_;
@@ -96,7 +120,8 @@ private:
     std::int64_t reused_ = 0;
     std::int64_t counted_ = 0;  // of the reused: see count_of_stored
     std::int64_t measured_ = 0;
-    double busy_seconds_ = 0;
+    StageClock clock_;
+    double device_seconds_before_ = evaluator_.device_seconds();
     bool device_lost_ = false;
     std::vector<std::string> warnings_;
 };
@@ -127,11 +152,11 @@ std::int64_t Session::count_of_stored() const {
 }
 
 void Session::prepare() {
+    clock_.enter(&StageSeconds::preparing);
     report("reference");
     if (const std::string& warning = evaluator_.builder().warning(); !warning.empty()) warnings_.push_back(warning);
-    const auto busy = Clock::now();
     const Preparation preparation = evaluator_.prepare(request_.problem, request_.seed);
-    busy_seconds_ += seconds_since(busy);
+    clock_.enter(&StageSeconds::other);
     ceilings_ = preparation.ceilings;
     reference_milliseconds_ = preparation.reference_milliseconds;
     if (environment_.database == nullptr) return;
@@ -142,51 +167,79 @@ void Session::prepare() {
     }
 }
 
-void Session::top_up(CompilePool& pool) {
-    const std::size_t ahead = 2 * pool.threads();
-    while (pool.outstanding() < ahead &&
-           counted_ + measured_ + static_cast<std::int64_t>(pool.outstanding()) < request_.trials) {
-        auto candidate = contest_->next();
-        if (!candidate) return;
-        pool.submit(std::move(*candidate));
-    }
-}
-
-void Session::search() {
+// One candidate is on the device; meanwhile the next one is built, the last one's outcome is stored and further ones
+// are proposed.
+void Session::search(CompilePool& pool, Proposer& proposer) {
     report("search");
-    CompilePool pool(evaluator_.builder(), environment_.compile_threads);
-    while (!out_of_time()) {
-        top_up(pool);
-        if (pool.outstanding() == 0) break;
-        constexpr double patience = 0.1;  // then look at the clock and at Ctrl-C
-        if (auto candidate = pool.take(patience)) evaluate_one(std::move(*candidate));
+    std::unique_ptr<Flight> flight;
+    while (flight || !out_of_time()) {
+        std::optional<BuiltCandidate> next;
+        if (!out_of_time()) next = take_built(pool, proposer, !flight);
+        const bool nothing_comes = proposer.is_idle() && pool.outstanding() == 0;
+        if (!next && !flight && nothing_comes) break;
+        std::optional<Finished> last;
+        const bool ended = flight && flight->measurement.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
+        // The device is waited for where there is something new for it, or nothing else to wait for.
+        if (flight && (next || nothing_comes || ended || out_of_time())) last = land(*std::exchange(flight, nullptr));
+        if (next && next->ready && !out_of_time()) flight = start(*std::exchange(next, std::nullopt), last);
+        if (last) store(*std::move(last), proposer);
+        if (next && !next->ready) store(finished(next->compiled.candidate, std::move(next->evaluation)), proposer);
     }
 }
 
-void Session::evaluate_one(Candidate candidate) {
-    candidate.best_milliseconds = log_.best_milliseconds().value_or(0);
-    Evaluation evaluation;
+std::optional<BuiltCandidate> Session::take_built(CompilePool& pool, Proposer& proposer, bool device_waits) {
+    if (proposer.is_idle() && pool.outstanding() == 0) return std::nullopt;
+    const bool compiles = pool.outstanding() > 0;
+    if (device_waits) clock_.enter(compiles ? &StageSeconds::compiling : &StageSeconds::proposing);
+    // Then look at the clock, at Ctrl-C and at the device.
+    const double patience = compiles ? 0.1 : 0.005;
+    const std::optional<Candidate> candidate = pool.take(patience);
+    std::optional<BuiltCandidate> built;
+    if (candidate) built = build_candidate(*candidate, evaluator_);
+    if (device_waits) clock_.enter(&StageSeconds::other);
+    return built;
+}
+
+// `last` came back just now and is not stored yet.
+std::unique_ptr<Session::Flight> Session::start(BuiltCandidate built, const std::optional<Finished>& last) {
+    double best = log_.best_milliseconds().value_or(0);
+    if (last && log_.is_good(last->trial)) {
+        const double median = last->trial.outcome.timing.median;
+        best = best > 0 ? std::min(best, median) : median;
+    }
+    built.compiled.candidate.best_milliseconds = best;
+    clock_.enter(&StageSeconds::handing_over);
+    auto flight = std::make_unique<Flight>();
+    flight->built = std::move(built);
+    flight->measurement = std::async(
+        std::launch::async, [this, &compiled = flight->built.compiled] { return evaluator_.measure(compiled); });
+    return flight;
+}
+
+// Nothing where the candidate did not run.
+std::optional<Finished> Session::land(Flight& flight) {
+    Measurement measurement;
     try {
-        evaluation = evaluate(candidate, evaluator_);
+        measurement = flight.measurement.get();
     } catch (const Error& error) {
         if (error.kind() != ErrorKind::unavailable) throw;
         device_lost_ = true;
         warnings_.push_back(fmt::format("the search ended early: {}", error.what()));
-        return;
+        return std::nullopt;
     }
-    busy_seconds_ += evaluation.device_seconds;
-    ++measured_;
-    if (evaluation.device_lost) {
+    clock_.enter(&StageSeconds::other);
+    clock_.divide(&StageSeconds::handing_over, measurement.seconds);
+    if (measurement.device_lost) {
         device_lost_ = true;
         warnings_.push_back(
             fmt::format("the search ended early: the device answers no more after a candidate's failure ({})",
-                        evaluation.outcome.reason));
+                        measurement.outcome.reason));
     }
-    store(candidate, evaluation);
-    report("search");
+    const Candidate candidate = flight.built.compiled.candidate;
+    return finished(candidate, with_measurement(std::move(flight.built), std::move(measurement), device_));
 }
 
-void Session::store(const Candidate& candidate, Evaluation& evaluation) {
+Finished Session::finished(const Candidate& candidate, Evaluation evaluation) const {
     Trial trial;
     trial.problem = request_.problem;
     trial.problem_name = request_.problem_name;
@@ -198,13 +251,20 @@ void Session::store(const Candidate& candidate, Evaluation& evaluation) {
     trial.outcome = std::move(evaluation.outcome);
     trial.driver_version = device_.driver_version;
     trial.compiler_version = evaluator_.builder().compiler_version();
-    const double best = candidate.best_milliseconds;
+    return {std::move(trial), std::move(evaluation.code.code), candidate.best_milliseconds};
+}
+
+void Session::store(Finished finished, Proposer& proposer) {
+    Trial& trial = finished.trial;
+    proposer.report(trial.template_name, trial.config, log_.search_time(trial));
+    ++measured_;
+    const double best = finished.best_before;
     const bool near_best = best == 0 || trial.outcome.timing.median <= best * k_binary_factor;
     const bool worth_it = log_.is_good(trial) && (near_best || log_.would_win(trial));
     const bool machine_code = worth_it && device_.kind == DeviceKind::cuda;
     if (!machine_code) trial.outcome.binary_key.clear();
-    log_.record(trial, machine_code ? evaluation.code.code : std::string());
-    contest_->report(trial.template_name, trial.config, log_.search_time(trial));
+    log_.record(trial, machine_code ? finished.code : std::string());
+    report("search");
 }
 
 // The fastest by what is known of them. One sample may be all that is known of a trial that was dropped beside a faster
@@ -226,6 +286,7 @@ void Session::finalists() {
     if (device_lost_) return;
     const std::vector<const Trial*> chosen = choose_finalists();
     if (chosen.empty()) return;
+    clock_.enter(&StageSeconds::finalists);
     report("finalists");
     std::vector<Trial> trials;
     std::vector<Compiled> candidates;
@@ -242,14 +303,13 @@ void Session::finalists() {
         candidates.push_back({std::move(candidate), std::move(compiled.code)});
     }
     if (trials.size() < 2) return;
-    const auto busy = Clock::now();
     std::vector<Timing> timings;
     try {
         timings = evaluator_.time_in_turn(candidates, k_finalist_rounds, k_finalist_seconds);
     } catch (const Error& error) {
         warnings_.emplace_back(error.what());
     }
-    busy_seconds_ += seconds_since(busy);
+    clock_.enter(&StageSeconds::other);
     if (timings.size() != trials.size()) {
         warnings_.emplace_back("the finalists could not be timed in turn: the times of the search stand");
         return;
@@ -304,8 +364,10 @@ TuneResult Session::finish() {
     result.trials_measured = measured_;
     result.trials_reused = reused_;
     result.failures = log_.failures();
-    result.seconds = seconds_since(start_);
-    result.device_busy_seconds = busy_seconds_;
+    clock_.enter(&StageSeconds::other);
+    result.stages = clock_.seconds();
+    visit_stages(result.stages, [&](const char*, double seconds) { result.seconds += seconds; });
+    result.device_busy_seconds = evaluator_.device_seconds() - device_seconds_before_;
     result.interrupted = stop_.stop_requested();
     result.warnings = warnings_;
     if (environment_.database == nullptr) result.warnings.emplace_back("no database: nothing was kept");

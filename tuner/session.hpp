@@ -14,6 +14,7 @@
 #include "core/problem.hpp"
 #include "tuner/evaluator.hpp"
 #include "tuner/search_space.hpp"
+#include "tuner/stage_clock.hpp"
 
 namespace tconv {
 
@@ -61,7 +62,8 @@ struct TuneResult {
     std::int64_t trials_reused = 0;    ///< taken from the database
     std::map<OutcomeKind, std::int64_t> failures;
     double seconds = 0;
-    double device_busy_seconds = 0;  ///< spent running, validating and timing kernels
+    StageSeconds stages;             ///< what the seconds went to
+    double device_busy_seconds = 0;  ///< that the device was at work, as it counts them itself
     bool interrupted = false;        ///< asked to stop before it was done
     std::vector<std::string> warnings;
 };

@@ -110,10 +110,12 @@ std::vector<Timing> Timer::interleave_until_apart(const std::vector<std::functio
 
 std::vector<Timing> Timer::interleave(const std::vector<std::function<void()>>& works, int rounds) {
     std::vector<std::vector<double>> samples(works.size());
-    for (int round = 0; round < rounds; ++round) {
-        for (std::size_t i = 0; i < works.size(); ++i)
-            samples[i].push_back(sample(1, works[i]).front());
-    }
+    // One wait of the host for all of it.
+    std::size_t next = 0;
+    const auto work = [&] { works[next++ % works.size()](); };
+    const std::vector<double> all = sample(rounds * static_cast<int>(works.size()), work);
+    for (std::size_t i = 0; i < all.size(); ++i)
+        samples[i % works.size()].push_back(all[i]);
     std::vector<Timing> timings;
     timings.reserve(works.size());
     for (auto& list : samples)

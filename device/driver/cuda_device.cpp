@@ -7,116 +7,18 @@
 #include <limits>
 #include <map>
 #include <mutex>
+#include <optional>
 
 #include "core/error.hpp"
+#include "device/driver/context.hpp"
 #include "device/driver/driver_library.hpp"
 #include "device/driver/image.hpp"
 #include "device/driver/recording.hpp"
 #include "device/driver/tensor_map.hpp"
+#include "device/driver/work_clock.hpp"
 
 namespace tconv::cuda {
 namespace {
-
-// Names are versioned by hand where cuda.h maps the plain name to a newer entry: what an older driver exports is asked
-// for, so that one binary runs with both.
-struct Calls {
-    template <class Function>
-    using Pointer = Function*;
-
-#define TCONV_DRIVER_CALL(member, type, name) Pointer<decltype(type)> member = driver_function<decltype(type)>(name)
-    TCONV_DRIVER_CALL(device_get, cuDeviceGet, "cuDeviceGet");
-    TCONV_DRIVER_CALL(primary_retain, cuDevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain");
-    TCONV_DRIVER_CALL(primary_release, cuDevicePrimaryCtxRelease, "cuDevicePrimaryCtxRelease_v2");
-    TCONV_DRIVER_CALL(get_current, cuCtxGetCurrent, "cuCtxGetCurrent");
-    TCONV_DRIVER_CALL(get_device, cuCtxGetDevice, "cuCtxGetDevice");
-    TCONV_DRIVER_CALL(push, cuCtxPushCurrent, "cuCtxPushCurrent_v2");
-    TCONV_DRIVER_CALL(pop, cuCtxPopCurrent, "cuCtxPopCurrent_v2");
-    TCONV_DRIVER_CALL(synchronize, cuCtxSynchronize, "cuCtxSynchronize");
-    TCONV_DRIVER_CALL(module_load, cuModuleLoadDataEx, "cuModuleLoadDataEx");
-    TCONV_DRIVER_CALL(module_unload, cuModuleUnload, "cuModuleUnload");
-    TCONV_DRIVER_CALL(module_function, cuModuleGetFunction, "cuModuleGetFunction");
-    TCONV_DRIVER_CALL(function_attribute, cuFuncGetAttribute, "cuFuncGetAttribute");
-    TCONV_DRIVER_CALL(set_function_attribute, cuFuncSetAttribute, "cuFuncSetAttribute");
-    TCONV_DRIVER_CALL(occupancy, cuOccupancyMaxActiveBlocksPerMultiprocessor,
-                      "cuOccupancyMaxActiveBlocksPerMultiprocessor");
-    TCONV_DRIVER_CALL(allocate, cuMemAlloc, "cuMemAlloc_v2");
-    TCONV_DRIVER_CALL(free, cuMemFree, "cuMemFree_v2");
-    TCONV_DRIVER_CALL(copy_to_device, cuMemcpyHtoD, "cuMemcpyHtoD_v2");
-    TCONV_DRIVER_CALL(copy_to_host, cuMemcpyDtoH, "cuMemcpyDtoH_v2");
-    TCONV_DRIVER_CALL(fill, cuMemsetD8Async, "cuMemsetD8Async");
-    TCONV_DRIVER_CALL(launch, cuLaunchKernel, "cuLaunchKernel");
-    TCONV_DRIVER_CALL(launch_with, cuLaunchKernelEx, "cuLaunchKernelEx");
-    TCONV_DRIVER_CALL(event_create, cuEventCreate, "cuEventCreate");
-    TCONV_DRIVER_CALL(event_destroy, cuEventDestroy, "cuEventDestroy_v2");
-    TCONV_DRIVER_CALL(event_record, cuEventRecord, "cuEventRecord");
-    TCONV_DRIVER_CALL(event_synchronize, cuEventSynchronize, "cuEventSynchronize");
-    TCONV_DRIVER_CALL(event_elapsed, cuEventElapsedTime, "cuEventElapsedTime");
-#undef TCONV_DRIVER_CALL
-};
-
-const Calls& calls() {
-    static const Calls table;
-    return table;
-}
-
-// A context, released at the end where it is ours. Modules share it, so that it outlives them.
-class Context {
-public:
-    [[nodiscard]] static std::shared_ptr<const Context> primary(int ordinal) {
-        CUdevice device = 0;
-        check(calls().device_get(&device, ordinal), "cuDeviceGet", fmt::format("cuda:{}", ordinal));
-        CUcontext context = nullptr;
-        check(calls().primary_retain(&context, device), "cuDevicePrimaryCtxRetain", fmt::format("cuda:{}", ordinal));
-        return std::make_shared<const Context>(context, device, true);
-    }
-
-    Context(CUcontext handle, CUdevice device, bool owned) : handle_(handle), device_(device), owned_(owned) {}
-    Context(const Context&) = delete;
-    Context& operator=(const Context&) = delete;
-    ~Context() {
-        if (owned_) calls().primary_release(device_);
-    }
-
-    [[nodiscard]] CUcontext handle() const { return handle_; }
-
-private:
-    CUcontext handle_;
-    CUdevice device_;
-    bool owned_;
-};
-
-// Makes the context current for one call and puts the caller's own back.
-class Current {
-public:
-    explicit Current(const Context& context) {
-        CUcontext current = nullptr;
-        check(calls().get_current(&current), "cuCtxGetCurrent");
-        if (current == context.handle()) return;
-        check(calls().push(context.handle()), "cuCtxPushCurrent");
-        pushed_ = true;
-    }
-    Current(const Current&) = delete;
-    Current& operator=(const Current&) = delete;
-    ~Current() {
-        CUcontext ignored = nullptr;
-        if (pushed_) calls().pop(&ignored);
-    }
-
-private:
-    bool pushed_ = false;
-};
-
-// Runs a clean-up in the context, ignoring every failure: after a sticky error or at the end of the process the driver
-// has already let go of everything.
-template <class Action>
-void in_context_quietly(const Context& context, Action&& action) noexcept {
-    CUcontext current = nullptr;
-    if (calls().get_current(&current) != CUDA_SUCCESS) return;
-    const bool push = current != context.handle();
-    if (push && calls().push(context.handle()) != CUDA_SUCCESS) return;
-    action();
-    if (push) calls().pop(&current);
-}
 
 unsigned checked_extent(std::int64_t value, const char* what, const std::string& kernel) {
     if (value < 0 || value > std::numeric_limits<std::int32_t>::max()) {
@@ -193,7 +95,9 @@ public:
     CudaDevice(std::shared_ptr<const Context> context, DeviceInfo info)
         : context_(std::move(context)), info_(std::move(info)) {}
     ~CudaDevice() override {
+        give_spare_back();
         in_context_quietly(*context_, [&] {
+            clock_.reset();
             for (CUevent event : events_)
                 calls().event_destroy(event);
         });
@@ -207,18 +111,22 @@ public:
     void copy_to_device(DevicePointer destination, const void* source, std::size_t bytes) override {
         if (bytes == 0) return;
         const Current current(*context_);
+        begin_work();
         check(calls().copy_to_device(destination, source, bytes), "cuMemcpyHtoD", fmt::format("{} bytes", bytes));
     }
 
     void copy_to_host(void* destination, DevicePointer source, std::size_t bytes) override {
         if (bytes == 0) return;
         const Current current(*context_);
+        if (clock_) clock_->mark_end();
         check(calls().copy_to_host(destination, source, bytes), "cuMemcpyDtoH", fmt::format("{} bytes", bytes));
+        if (clock_) clock_->count();
     }
 
     void fill(DevicePointer destination, unsigned char value, std::size_t bytes) override {
         if (bytes == 0) return;
         const Current current(*context_);
+        begin_work();
         check(calls().fill(destination, value, bytes, nullptr), "cuMemsetD8Async", fmt::format("{} bytes", bytes));
     }
 
@@ -232,7 +140,9 @@ public:
 
     void synchronize() override {
         const Current current(*context_);
+        if (clock_) clock_->mark_end();
         check(calls().synchronize(), "cuCtxSynchronize");
+        if (clock_) clock_->count();
     }
 
     std::unique_ptr<Recording> record(const std::function<void(StreamHandle)>& work) override {
@@ -243,7 +153,16 @@ public:
     std::vector<double> time(int count, const std::function<void()>& before,
                              const std::function<void()>& work) override;
 
+    void count_work() override {
+        if (!clock_) clock_.emplace();
+    }
+    double seconds_at_work() const override { return clock_ ? clock_->seconds() : 0; }
+
 private:
+    void begin_work() {
+        if (clock_) clock_->begin();
+    }
+
     DevicePointer take_memory(std::size_t bytes) override {
         const Current current(*context_);
         CUdeviceptr pointer = 0;
@@ -263,6 +182,7 @@ private:
     std::shared_ptr<const Context> context_;
     DeviceInfo info_;
     std::vector<CUevent> events_;
+    std::optional<WorkClock> clock_;  // of the default stream
 };
 
 std::unique_ptr<Module> CudaDevice::load(const CompiledCode& code) {
@@ -305,6 +225,7 @@ KernelResources CudaDevice::resources(Module& module, const std::string& kernel,
 void CudaDevice::launch(Module& module, const std::string& kernel, const LaunchGeometry& geometry, void** arguments,
                         StreamHandle stream) {
     const Current current(*context_);
+    if (stream == nullptr) begin_work();
     const CUfunction function = static_cast<CudaModule&>(module).function(kernel, geometry.shared_bytes);
     CUlaunchConfig config{};
     config.gridDimX = checked_extent(geometry.grid[0], "grid x", kernel);
@@ -360,13 +281,16 @@ void CudaDevice::time_batch(int count, const std::function<void()>& before, cons
         check(calls().event_create(&event, CU_EVENT_DEFAULT), "cuEventCreate");
         events_.push_back(event);
     }
+    begin_work();
     for (std::size_t i = 0; i < needed; i += 2) {
         if (before) before();
         check(calls().event_record(events_[i], nullptr), "cuEventRecord");
         work();
         check(calls().event_record(events_[i + 1], nullptr), "cuEventRecord");
     }
+    if (clock_) clock_->mark_end(events_[needed - 1]);
     check(calls().event_synchronize(events_[needed - 1]), "cuEventSynchronize");
+    if (clock_) clock_->count();
     for (std::size_t i = 0; i < needed; i += 2) {
         float elapsed = 0;
         check(calls().event_elapsed(&elapsed, events_[i], events_[i + 1]), "cuEventElapsedTime");

@@ -184,6 +184,8 @@ public:
 
     void synchronize() override {}
 
+    [[nodiscard]] double seconds_at_work() const override { return seconds_at_work_; }
+
     [[nodiscard]] std::unique_ptr<Recording> record(const std::function<void(StreamHandle)>& work) override {
         return std::make_unique<KeptWork>(work);
     }
@@ -205,7 +207,8 @@ private:
     DeviceInfo info_;
     std::vector<std::unique_ptr<ClusterRunner>> runners_;
     std::uint64_t launches_ = 0;
-    emulator::WorkerPool pool_;  // last: its threads end before what they use
+    double seconds_at_work_ = 0;  // launches alone
+    emulator::WorkerPool pool_;   // last: its threads end before what they use
 };
 
 EncodedTensorMap Emulator::encode(const TensorMap& map, std::int64_t batch, DevicePointer address) {
@@ -243,12 +246,14 @@ void Emulator::launch(Module& module, const std::string& kernel, const LaunchGeo
                   arguments, options_.seed, number,
                   clusters,  chunk,         BlockOrder(clusters, emulator::mix_seed(options_.seed, number, clusters))};
 
+    const auto start = std::chrono::steady_clock::now();
     const std::uint64_t helpful = std::min(workers, (clusters + chunk - 1) / chunk);
     for (std::uint64_t worker = 0; worker < helpful; ++worker) {
         if (!runners_[worker]) runners_[worker] = std::make_unique<ClusterRunner>();
     }
     pool_.run(static_cast<int>(helpful),
               [&](int worker) { run_clusters(job, *runners_[static_cast<std::size_t>(worker)], worker); });
+    seconds_at_work_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     if (job.failure != nullptr) std::rethrow_exception(job.failure);
 }
 

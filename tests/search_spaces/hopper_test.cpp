@@ -122,16 +122,22 @@ TEST_CASE("16-bit tensors that are read as they lie, channels first, are exact")
     }
 }
 
-TEST_CASE("random layers whose kernel is the stride are exact where tensors are read as they lie") {
+TEST_CASE("random layers whose kernel is the stride are exact with positions in order, tensors as they lie") {
     test::Draw draw(97);
-    int checked = 0;
-    while (checked < test::rounds(10)) {
-        const Problem p = test::draw_upsampling(draw);
-        const auto raw = [](const Config& drawn) { return drawn.at("raw_input") + drawn.at("raw_weights") > 0; };
-        const auto config = test::draw_config(hopper(), draw, p, raw);
-        if (!config) continue;
-        test::check_exact(hopper(), draw, p, *config);
-        ++checked;
+    for (const char* parameter : {"flat", "raw_input", "raw_weights"}) {
+        int checked = 0;
+        while (checked < test::rounds(6)) {
+            Problem p = test::draw_upsampling(draw);
+            if (parameter != std::string("flat")) {
+                p.dtype = draw.chance(50) ? DataType::f16 : DataType::bf16;
+                p.layout = Layout::nchw;
+            }
+            const auto config =
+                test::draw_config(hopper(), draw, p, [&](const Config& drawn) { return drawn.at(parameter) == 1; });
+            if (!config) continue;
+            test::check_exact(hopper(), draw, p, *config);
+            ++checked;
+        }
     }
 }
 
@@ -165,7 +171,7 @@ TEST_CASE("tensors are read as they lie only where no tap shifts them and rows b
         CHECK_FALSE(accepts(text, "raw_weights"));
     }
     CHECK_FALSE(accepts("2d n8 ci64 co64 g1 i14x14 k2x2 s2x2 p0x0 op0x0 d1x1 bias f16 nchw", "raw_input"));
-    CHECK_FALSE(accepts("2d n8 ci64 co64 g1 i16x16 k2x2 s2x2 p0x0 op1x0 d1x1 bias f16 nchw", "raw_input"));
+    CHECK_FALSE(accepts("2d n8 ci64 co64 g1 i16x16 k2x2 s2x2 p0x0 op1x0 d1x1 bias f16 nchw", "flat"));
     CHECK_FALSE(accepts("1d n8 ci64 co66 g1 i64 k2 s2 p0 op0 d1 bias f16 nchw", "raw_weights"));
     // Channels last the input's channels lie together anyhow, and a tap's weights.
     CHECK_FALSE(accepts("2d n8 ci64 co64 g1 i16x16 k2x2 s2x2 p0x0 op0x0 d1x1 bias f16 nhwc", "raw_input"));
@@ -231,6 +237,45 @@ TEST_CASE("a channels-last layer of 16-bit tensors needs no launch for its opera
         CHECK(plan.packed_weight_bytes == 0);
         CHECK_FALSE(plan.launches[0].overlaps);
     }
+}
+
+TEST_CASE("weights that stay in shared memory serve every tile of a block") {
+    test::Draw draw(101);
+    int as_they_lie = 0;
+    int in_clusters = 0;
+    // One tile of columns and several, steps with boxes of their own and shared ones, more steps than barriers.
+    for (const char* text : {"2d n20 ci96 co24 g1 i16x16 k2x2 s2x2 p0x0 op0x0 d1x1 bias f16 nchw",
+                             "2d n20 ci64 co48 g1 i16x16 k2x2 s2x2 p0x0 op0x0 d1x1 bias bf16 nhwc",
+                             "2d n12 ci40 co24 g1 i20x16 k3x3 s1x1 p1x1 op0x0 d1x1 nobias bf16 nhwc",
+                             "3d n6 ci64 co24 g1 i8x10x9 k3x3x4 s1x1x1 p1x1x1 op0x0x0 d1x1x1 bias f16 nhwc",
+                             "1d n9 ci32 co40 g1 i300 k5 s1 p2 op0 d1 bias f32 nchw"}) {
+        const Problem p = parse_key(text);
+        INFO(text);
+        for (int i = 0; i < 2; ++i) {
+            const auto config =
+                test::draw_config(hopper(), draw, p, [](const Config& drawn) { return drawn.at("resident") == 1; });
+            REQUIRE(config.has_value());
+            test::check_exact(hopper(), draw, p, *config);
+        }
+        const auto beside = test::draw_config(hopper(), draw, p, [](const Config& drawn) {
+            return drawn.at("resident") == 1 && (drawn.at("cluster") == 3 || drawn.at("stagger") == 1);
+        });
+        REQUIRE(beside.has_value());
+        test::check_exact(hopper(), draw, p, *beside);
+        const auto shared = test::draw_config(hopper(), draw, p, [](const Config& drawn) {
+            return drawn.at("resident") == 1 && drawn.at("cluster") == 3;
+        });
+        if (shared) test::check_exact(hopper(), draw, p, *shared);
+        in_clusters += shared ? 1 : 0;
+        const auto raw = test::draw_config(hopper(), draw, p, [](const Config& drawn) {
+            return drawn.at("resident") == 1 && drawn.at("raw_weights") == 1;
+        });
+        if (!raw) continue;
+        test::check_exact(hopper(), draw, p, *raw);
+        ++as_they_lie;
+    }
+    CHECK(as_they_lie >= 3);
+    CHECK(in_clusters >= 2);
 }
 
 TEST_CASE("blocks of a cluster that share weights or input are exact") {

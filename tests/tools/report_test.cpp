@@ -55,6 +55,9 @@ TuneResult result(unsigned seed) {
     r.failures = {{OutcomeKind::compile_error, 3}, {OutcomeKind::timeout, 1}};
     r.seconds = 60;
     r.device_busy_seconds = 45;
+    r.stages.validating = 21.25;
+    r.stages.handing_over = 0.5;
+    r.stages.other = 0.001;
     r.warnings = {"a warning\nof two lines"};
     return r;
 }
@@ -84,6 +87,8 @@ TEST_CASE("the JSON of a result reads back with every value") {
         CHECK(json["trials_reused"] == r.trials_reused);
         CHECK(json["failures"] == nlohmann::json{{"compile_error", 3}, {"timeout", 1}});
         CHECK(json["device_busy_seconds"] == r.device_busy_seconds);
+        CHECK(json["stage_seconds"]["handing_over"] == r.stages.handing_over);
+        CHECK(json["stage_seconds"].size() == 9);
         CHECK(json["warnings"] == r.warnings);
         for (const auto& [name, t] : {std::pair{"winner", *r.winner}, std::pair{"runner_up", *r.runner_up}}) {
             const auto& twin = json[name];
@@ -124,7 +129,7 @@ TEST_CASE("the table says all that a reader asks for") {
          {"up1: 2-D, batch 2, 8 -> 6 channels", "output 14x14", "NVIDIA H200", "direct block_size=128",
           "10.00 ms +- 0.4 %", "10.0x over the reference", "60.0 % of what the device allows", "tolerance 0.0001",
           "runner-up", "180 measured, 20 reused", "failed: 3 compile_error, 1 timeout", "45.0 s of 60.0 s (75 %)",
-          "/home/u/tconv.db", "a warning of two lines"}) {
+          "handing over 0.50 s, validating 21.25 s\n", "/home/u/tconv.db", "a warning of two lines"}) {
         INFO(text);
         INFO(part);
         CHECK(holds(text, part));

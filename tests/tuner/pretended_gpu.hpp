@@ -31,6 +31,7 @@ public:
     [[nodiscard]] Preparation prepare(const Problem&, std::uint64_t) override { return {{1e12, 1e13, 1e-6, 0, 0}, 50}; }
 
     [[nodiscard]] Measurement measure(const Compiled& compiled) override {
+        if (before_measuring) before_measuring();
         const Candidate& candidate = compiled.candidate;
         measured.push_back(candidate.config);
         Measurement result;
@@ -54,6 +55,8 @@ public:
         return timings;
     }
 
+    [[nodiscard]] double device_seconds() const override { return 0.001 * static_cast<double>(measured.size()); }
+
     /// The four arithmetics of accuracy_space; every kernel has an error of its own below the expected one.
     [[nodiscard]] static double error_of(const Config& config) {
         constexpr double errors[] = {1e-6, 1e-3, 2e-6, 2.5e-5};
@@ -65,6 +68,7 @@ public:
     }
 
     std::vector<Config> measured;
+    std::function<void()> before_measuring;
 
 private:
     /// In [0, 1), always the same.

@@ -1,12 +1,15 @@
 // Sessions of different tolerances, free and strict, on one database.
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
+#include <thread>
 
 #include "cache/front.hpp"
 #include "tests/support/scratch_folder.hpp"
 #include "tests/tuner/pretended_gpu.hpp"
 #include "tuner/session.hpp"
+#include "tuner/strategies/random.hpp"
 
 using namespace tconv;
 using namespace tconv::testing;
@@ -122,7 +125,7 @@ TEST_CASE("after sessions of any tolerances, in any order, each request gets its
         for (const std::size_t kind : order) {
             const TuneResult result = scene.tune(kinds[kind].first, kinds[kind].second, 30, 1 + kind);
             REQUIRE(result.winner);
-            CHECK(result.trials_measured > 0);
+            CHECK(result.trials_measured + result.trials_reused >= 30);
             scene.check_served();
         }
     } while (std::next_permutation(order.begin(), order.end()));
@@ -178,4 +181,27 @@ TEST_CASE("what was dropped beside a looser tolerance's best is timed properly b
     REQUIRE(result.winner);
     CHECK(!result.winner->outcome.timing.dropped_early);
     scene.check_served();
+}
+
+TEST_CASE("what a session tries depends on its seed, not on how long the device takes") {
+    const auto tried = [](std::uint64_t seed, std::uint64_t pause) {
+        Scene scene;
+        Random random(seed + 100);
+        scene.gpu.before_measuring = [&] {
+            if (pause > 0) std::this_thread::sleep_for(std::chrono::microseconds(draw_below(random, pause)));
+        };
+        const TuneResult result = scene.tune(1e-2, false, 60, seed);
+        CHECK(result.device_busy_seconds == Approx(0.06));
+        double spent = 0;
+        visit_stages(result.stages, [&](const char*, double seconds) {
+            CHECK(seconds >= 0);
+            spent += seconds;
+        });
+        CHECK(spent == Approx(result.seconds));
+        return scene.gpu.measured;
+    };
+    const std::vector<Config> quick = tried(7, 0);
+    CHECK(quick.size() == 60);
+    CHECK(tried(7, 2000) == quick);
+    CHECK(tried(8, 0) != quick);
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/error.hpp"
+#include "tuner/workers/messages.hpp"
 
 namespace tconv {
 namespace {
@@ -212,6 +213,14 @@ Preparation preparation_from(const Message& m) {
     });
 }
 
+double device_seconds_from(const Message& answer) {
+    return guarded("answer", [&] {
+        double seconds = 0;
+        take(answer, messages::k_device_seconds, seconds);
+        return seconds;
+    });
+}
+
 Message to_message(const Timing& t) {
     return {{"samples", t.samples},
             {"median", t.median},
@@ -251,7 +260,9 @@ Message to_message(const Measurement& m) {
             {"static_shared_bytes", o.resources.static_shared_bytes},
             {"local_bytes", o.resources.local_bytes},
             {"blocks_per_multiprocessor", o.resources.blocks_per_multiprocessor},
-            {"device_seconds", m.device_seconds},
+            {"loading_seconds", m.seconds.loading},
+            {"validating_seconds", m.seconds.validating},
+            {"timing_seconds", m.seconds.timing},
             {"device_lost", m.device_lost}};
 }
 
@@ -271,7 +282,9 @@ Measurement measurement_from(const Message& m) {
         take(m, "static_shared_bytes", o.resources.static_shared_bytes);
         take(m, "local_bytes", o.resources.local_bytes);
         take(m, "blocks_per_multiprocessor", o.resources.blocks_per_multiprocessor);
-        take(m, "device_seconds", result.device_seconds);
+        take(m, "loading_seconds", result.seconds.loading);
+        take(m, "validating_seconds", result.seconds.validating);
+        take(m, "timing_seconds", result.seconds.timing);
         take(m, "device_lost", result.device_lost);
         return result;
     });

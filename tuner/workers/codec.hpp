@@ -31,4 +31,7 @@ namespace tconv {
 [[nodiscard]] Message to_message(const Timing& timing);
 [[nodiscard]] Timing timing_from(const Message& message);
 
+/// How long a worker's device has been at work, of any answer that holds a result.
+[[nodiscard]] double device_seconds_from(const Message& answer);
+
 }  // namespace tconv

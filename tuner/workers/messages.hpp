@@ -4,7 +4,7 @@
 namespace tconv::messages {
 
 /// Both sides come from one program, so there is no other version to speak to: a difference is an error.
-inline constexpr int k_protocol = 1;
+inline constexpr int k_protocol = 2;
 
 // A worker's greeting.
 inline constexpr const char* k_version = "tconv_worker";
@@ -28,5 +28,6 @@ inline constexpr const char* k_at_timing = "timing";
 // Answers.
 inline constexpr const char* k_done = "done";
 inline constexpr const char* k_error = "error";
+inline constexpr const char* k_device_seconds = "device_seconds";  // of the worker's life
 
 }  // namespace tconv::messages

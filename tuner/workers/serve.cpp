@@ -90,7 +90,9 @@ public:
 
     [[nodiscard]] Message answer_or_error(const Message& request) {
         try {
-            return {{messages::k_done, answer(request)}};
+            Message result = answer(request);
+            return {{messages::k_done, std::move(result)},
+                    {messages::k_device_seconds, evaluator_ ? evaluator_->device_seconds() : 0}};
         } catch (const std::exception& error) {
             return {{messages::k_error, error.what()}};
         }

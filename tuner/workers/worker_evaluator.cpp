@@ -14,14 +14,6 @@ namespace {
 // Making inputs and reference results, and the device's ceilings in the first place.
 constexpr double k_prepare_seconds = 300;
 
-/// What an answer holds. Throws Error(device) where it is an error, or holds nothing.
-const Message& done(const Message& answer) {
-    if (answer.contains(messages::k_error)) throw Error(ErrorKind::device, error_of(answer));
-    const auto result = answer.find(messages::k_done);
-    if (result == answer.end()) throw Error(ErrorKind::device, "a worker's answer holds nothing");
-    return *result;
-}
-
 Measurement failed(OutcomeKind kind, const std::string& reason) {
     Measurement measurement;
     measurement.outcome.kind = kind;
@@ -46,12 +38,25 @@ WorkerEvaluator::WorkerEvaluator(WorkerCommands commands, const WorkerLimits& li
       compiler_(commands_.compile, limits),
       builder_(compiler_, device_) {}
 
+const Message& WorkerEvaluator::done(const Message& answer) {
+    if (answer.contains(messages::k_error)) throw Error(ErrorKind::device, error_of(answer));
+    const auto result = answer.find(messages::k_done);
+    if (result == answer.end()) throw Error(ErrorKind::device, "a worker's answer holds nothing");
+    worker_seconds_ = device_seconds_from(answer);
+    return *result;
+}
+
+void WorkerEvaluator::lose_worker() {
+    worker_.reset();
+    earlier_seconds_ += std::exchange(worker_seconds_, 0);
+}
+
 Worker& WorkerEvaluator::worker() {
     if (!worker_) worker_ = restart_worker([this] { return prepared_worker(); });
     return *worker_;
 }
 
-std::unique_ptr<Worker> WorkerEvaluator::prepared_worker() const {
+std::unique_ptr<Worker> WorkerEvaluator::prepared_worker() {
     auto worker = std::make_unique<Worker>(commands_.evaluate, limits_);
     // After a failure a system can show its devices in another order.
     if (const std::string now = device_key(device_of(*worker)); now != device_key(device_)) {
@@ -79,7 +84,7 @@ Preparation WorkerEvaluator::prepare(const Problem& problem, std::uint64_t seed)
         preparing_ = request;
         return preparation;
     } catch (const Error&) {
-        worker_.reset();
+        lose_worker();
         throw;
     }
 }
@@ -94,16 +99,16 @@ Measurement WorkerEvaluator::measure(const Compiled& candidate) {
         worker().ask({{messages::k_do, messages::k_measure}, {messages::k_what, to_message(candidate)}},
                      limits_.validation_seconds, after_notice);
     if (const auto* failure = std::get_if<WorkerFailure>(&answer)) {
-        worker_.reset();
+        lose_worker();
         return failed(failure->kind, failure->reason);
     }
     try {
         Measurement measurement = measurement_from(done(std::get<Message>(answer)));
         // A device error that stays ends with the process that has it; so does memory that was never given back.
-        if (std::exchange(measurement.device_lost, false) || worker_->has_grown()) worker_.reset();
+        if (std::exchange(measurement.device_lost, false) || worker_->has_grown()) lose_worker();
         return measurement;
     } catch (const Error& error) {
-        worker_.reset();  // a process that answers so is not trusted with the next candidate
+        lose_worker();  // a process that answers so is not trusted with the next candidate
         return failed(OutcomeKind::crashed, error.what());
     }
 }
@@ -124,7 +129,7 @@ std::vector<Timing> WorkerEvaluator::time_in_turn(const std::vector<Compiled>& c
             timings.push_back(timing_from(timing));
         return timings;
     } catch (const Error&) {
-        worker_.reset();
+        lose_worker();
         return {};
     }
 }

@@ -34,12 +34,16 @@ public:
     [[nodiscard]] Measurement measure(const Compiled& candidate) override;
     [[nodiscard]] std::vector<Timing> time_in_turn(const std::vector<Compiled>& candidates, int rounds,
                                                    double seconds) override;
+    [[nodiscard]] double device_seconds() const override { return earlier_seconds_ + worker_seconds_; }
 
 private:
     /// The worker, started anew and prepared where the last one is gone. Throws Error(unavailable).
     [[nodiscard]] Worker& worker();
-    [[nodiscard]] std::unique_ptr<Worker> prepared_worker() const;
-    [[nodiscard]] static Preparation prepare_worker(Worker& worker, const Message& request);
+    [[nodiscard]] std::unique_ptr<Worker> prepared_worker();
+    [[nodiscard]] Preparation prepare_worker(Worker& worker, const Message& request);
+    /// What an answer holds. Throws Error(device) where it is an error, or holds nothing.
+    [[nodiscard]] const Message& done(const Message& answer);
+    void lose_worker();
 
     WorkerCommands commands_;
     WorkerLimits limits_;
@@ -47,6 +51,8 @@ private:
     DeviceInfo device_;
     WorkerCompiler compiler_;
     Builder builder_;
+    double earlier_seconds_ = 0;        // of the device, for workers that are gone
+    double worker_seconds_ = 0;         // and for this one
     std::optional<Message> preparing_;  // the request that the present problem began with
 };
 

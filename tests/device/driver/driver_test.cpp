@@ -255,3 +255,86 @@ TEST_CASE("samples are enqueued before the batch's one wait, with events used ag
     CHECK(device->time(200, {}, [] {}).size() == 200);
     CHECK(device->time(0, {}, [] {}).empty());
 }
+
+TEST_CASE("time at work is counted from the first thing enqueued to what the host waits for") {
+    use_fake();
+    const std::unique_ptr<Device> device = open_cuda_device(0);
+    const std::unique_ptr<Module> module = device->load({k_ptx});
+    device->fill(0x10000, 0, 8);
+    device->synchronize();
+    CHECK(count_calls("cuEventRecord") == 0);
+    CHECK(device->seconds_at_work() == 0);
+    device->count_work();
+    device->fill(0x10000, 0, 8);
+    device->launch(*module, "k", {}, nullptr, nullptr);
+    CHECK(count_calls("cuEventRecord") == 1);
+    CHECK(device->seconds_at_work() == 0);
+    device->synchronize();
+    CHECK(device->seconds_at_work() == Approx(0.0005));  // the fake's answer for any two events
+    device->synchronize();
+    CHECK(device->seconds_at_work() == Approx(0.0005));
+    int value = 0;
+    device->launch(*module, "k", {}, nullptr, nullptr);
+    device->copy_to_host(&value, 0x10000, sizeof value);
+    CHECK(device->seconds_at_work() == Approx(0.001));
+    CHECK(device->time(3, {}, [] {}).size() == 3);
+    CHECK(device->seconds_at_work() == Approx(0.0015));
+    CHECK(count_calls("cuEventCreate") == 2 + 6);
+    int stream = 0;
+    device->launch(*module, "k", {}, nullptr, &stream);
+    device->synchronize();
+    CHECK(device->seconds_at_work() == Approx(0.0015));
+}
+
+TEST_CASE("a driver that tells no times counts no work and fails nothing") {
+    use_fake({{"cuEventRecord", 1}});
+    const std::unique_ptr<Device> device = open_cuda_device(0);
+    device->count_work();
+    CHECK_NOTHROW(device->fill(0x10000, 0, 8));
+    CHECK_NOTHROW(device->synchronize());
+    CHECK(device->seconds_at_work() == 0);
+}
+
+TEST_CASE("memory that was released is used again for about as much, where that is asked for") {
+    use_fake();
+    const std::unique_ptr<Device> device = open_cuda_device(0);
+    device->release(device->allocate(1 << 20));
+    CHECK(count_calls("cuMemFree") == 1);
+    device->keep_released();
+    const DevicePointer first = device->allocate(1 << 20);
+    device->release(first);
+    CHECK(count_calls("cuMemFree") == 1);
+    CHECK(device->allocated_bytes() == 0);
+    CHECK(device->allocate((1 << 20) - 4096) == first);
+    CHECK(device->allocated_bytes() == 1 << 20);
+    const DevicePointer second = device->allocate(1 << 20);
+    CHECK(second != first);
+    CHECK(count_calls("cuMemAlloc") == 3);
+    device->release(first);
+    device->release(second);
+    CHECK(device->allocate(1 << 18) != first);  // far less
+    CHECK(count_calls("cuMemAlloc") == 4);
+    // A quarter of the device's memory is the most that waits.
+    device->release(device->allocate(std::size_t{3} << 30));
+    CHECK(count_calls("cuMemFree") == 2);
+}
+
+TEST_CASE("memory that waits to be used again is given back where it is in the way") {
+    use_fake();
+    const std::unique_ptr<Device> device = open_cuda_device(0);
+    device->keep_released();
+    device->limit_memory(10 << 20);
+    device->release(device->allocate(2 << 20));
+    CHECK(count_calls("cuMemFree") == 0);
+    const DevicePointer large = device->allocate(9 << 20);
+    CHECK(count_calls("cuMemFree") == 1);
+    CHECK_THROWS_AS(device->allocate(2 << 20), OutOfDeviceMemory);
+    device->release(large);
+    device->release(device->allocate(1 << 20));
+    const int freed = count_calls("cuMemFree");
+    setenv("FAKE_CUDA_cuMemAlloc", "2", 1);  // CUDA_ERROR_OUT_OF_MEMORY
+    const int asked = count_calls("cuMemAlloc");
+    CHECK_THROWS_AS(device->allocate(4 << 20), OutOfDeviceMemory);
+    CHECK(count_calls("cuMemFree") == freed + 1);
+    CHECK(count_calls("cuMemAlloc") == asked + 2);
+}

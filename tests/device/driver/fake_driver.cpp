@@ -136,7 +136,9 @@ CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, CUfunction, in
     return answer("cuOccupancyMaxActiveBlocksPerMultiprocessor");
 }
 CUresult cuMemAlloc_v2(CUdeviceptr* pointer, std::size_t) {
-    *pointer = 0x10000;
+    static CUdeviceptr next = 0x10000;
+    *pointer = next;
+    next += 0x100000;
     return answer("cuMemAlloc");
 }
 CUresult cuMemFree_v2(CUdeviceptr) {

@@ -217,7 +217,7 @@ TEST_CASE("a measurement crosses without loss but for the plan, which stays with
         o.error = {draw_number(draw), draw_number(draw), draw_count(draw), draw_text(draw), draw_number(draw)};
         o.timing = draw_timing(draw);
         o.resources = {draw_int(draw), draw_count(draw), draw_count(draw), draw_int(draw)};
-        m.device_seconds = draw_number(draw);
+        m.seconds = {draw_number(draw), draw_number(draw), draw_number(draw)};
         m.device_lost = draw.chance(50);
         const Measurement back = measurement_from(carried(to_message(m)));
         CHECK(back.outcome.kind == o.kind);
@@ -232,7 +232,9 @@ TEST_CASE("a measurement crosses without loss but for the plan, which stays with
         CHECK(back.outcome.resources.static_shared_bytes == o.resources.static_shared_bytes);
         CHECK(back.outcome.resources.local_bytes == o.resources.local_bytes);
         CHECK(back.outcome.resources.blocks_per_multiprocessor == o.resources.blocks_per_multiprocessor);
-        CHECK(same(back.device_seconds, m.device_seconds));
+        CHECK(same(back.seconds.loading, m.seconds.loading));
+        CHECK(same(back.seconds.validating, m.seconds.validating));
+        CHECK(same(back.seconds.timing, m.seconds.timing));
         CHECK(back.device_lost == m.device_lost);
     }
 }
