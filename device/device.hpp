@@ -60,7 +60,8 @@ struct LaunchGeometry {
     std::array<std::int64_t, 3> grid{1, 1, 1};
     std::array<std::int64_t, 3> block{1, 1, 1};
     std::int64_t shared_bytes = 0;
-    bool overlaps = false;  ///< may start before what was enqueued before it on the stream has ended
+    bool overlaps = false;     ///< may start before what was enqueued before it on the stream has ended
+    std::int64_t cluster = 1;  ///< blocks along x that run together; the grid is a multiple of it
 };
 
 /// The device has no memory left, or the limit leaves none.

@@ -52,6 +52,11 @@ constexpr int out_group = static_cast<int>(problem::out_channels / problem::grou
 constexpr int channel_blocks = (in_group + block_channels - 1) / block_channels;
 /// Where there are too few tiles, blocks share the channels of one, and a launch of its own adds their sums up.
 constexpr int splits = config::splits;
+/// Two blocks of a cluster take neighbouring tiles in step, and what both need is loaded once: weights for the same
+/// columns at two boxes of positions (cluster 2), input for two tiles of columns at the same positions (3).
+constexpr int cluster_blocks = config::cluster > 1 ? 2 : 1;
+constexpr bool share_weights = config::cluster == 2;
+constexpr bool share_input = config::cluster == 3;
 constexpr i64 kernel_volume = problem::kernel_d * problem::kernel_h * problem::kernel_w;
 constexpr i64 input_volume = problem::input_d * problem::input_h * problem::input_w;
 
@@ -130,21 +135,36 @@ constexpr int pitch_h = AxisH::box + (reuse ? AxisH::halo : 0);
 constexpr int pitch_d = AxisD::box + (reuse ? AxisD::halo : 0);
 constexpr int input_rows = box_n * pitch_d * pitch_h * pitch_w;
 
-// Raw input: the positions of an entry are one axis, cut into runs of 64, which are one product's. A run is an operand
-// row for each channel; a box is runs behind one another, of one entry or several.
-constexpr int run_positions = k_operand_values;
-constexpr int run_bytes = block_channels * k_operand_row;
+// Where no tap shifts the input (flat), the positions of all entries may be one axis, cut into runs of 64, which are
+// one product's; a box is runs behind one another. Raw input begins a run with each entry: there a run is an operand
+// row for each channel.
+constexpr bool flat = config::flat != 0;
+constexpr int run_positions = k_product_rows;
+constexpr int run_bytes = run_positions * k_operand_row;
 constexpr int entry_runs = static_cast<int>((input_volume + run_positions - 1) / run_positions);
-static_assert(!raw_input || (AxisW::box == run_positions && AxisH::box * AxisD::box == 1 && box_rows == tile_m),
+static_assert(!flat || (AxisW::box == run_positions && AxisH::box * AxisD::box == 1 && box_rows == tile_m),
               "a box is whole runs");
+static_assert(!raw_input || (flat && run_positions == k_operand_values), "a run is an operand row");
+
+/// Runs of a call.
+__device__ __forceinline__ int count_runs(int batch) {
+    if constexpr (raw_input) return batch * entry_runs;
+    return static_cast<int>((batch * input_volume + run_positions - 1) / run_positions);
+}
 
 /// Bytes from eight rows of a product to the next.
 constexpr int input_eights = k_operand_row * (config::reuse == 1 ? pitch_w : 8);
 constexpr int weight_eights = k_operand_row * 8;
 
-// Shared memory: inputs and weights in rings of their own, with one set of barriers where they go together.
+// Shared memory: inputs and weights in rings of their own, with one set of barriers where they go together: a step's.
+// Weights that all tiles of a block need may stay instead (resident); with reuse steps then wait for nothing.
+constexpr bool resident = config::resident != 0;
+constexpr bool steps_wait = !(resident && reuse);
 constexpr int input_stages = config::input_stages;
+constexpr int step_stages = config::step_stages;
 constexpr int weight_stages = config::weight_stages;
+/// Steps of resident weights that arrive at one of at most 32 barriers.
+constexpr int barrier_steps = (weight_stages + 31) / 32;
 constexpr int input_stage = ((reuse ? input_rows : tile_m) * k_operand_row + 1023) / 1024 * 1024;
 /// Raw weights are boxes of 64 columns.
 constexpr int weight_boxes = (tile_n + k_operand_values - 1) / k_operand_values;
@@ -156,6 +176,8 @@ constexpr int slots_dh = AxisD::slots * AxisH::slots;
 constexpr int slots = slots_dh * AxisW::slots;
 constexpr int columns = slots * out_group;
 constexpr int tiles_n = (columns + tile_n - 1) / tile_n;
+static_assert(!(share_weights && config::resident), "resident weights are loaded once");
+static_assert(!share_input || tiles_n % cluster_blocks == 0, "tiles of columns come in pairs");
 /// Steps along K for which packed weights of a tile have room.
 constexpr i64 most_steps = static_cast<i64>(channel_blocks) * AxisD::max_taps * AxisH::max_taps * AxisW::max_taps;
 
@@ -204,7 +226,7 @@ struct Tile {
     int group;
     int column;         // first of the product, a multiple of tile_n
     int q_d, q_h, q_w;  // first position of the box
-    int batch;          // first entry of the box; of raw input its first run
+    int batch;          // first entry of the box; where positions are flat its first run
     Taps taps_d, taps_h, taps_w;
     int first_block, end_block;  // of input channels
 
@@ -226,21 +248,34 @@ __device__ __forceinline__ int split_off(int& number, int count) {
     return digit;
 }
 
-/// The column, the first position of the box and what else follows from the phases; takes them off `number`.
-__device__ __forceinline__ void place_tile(Tile& tile, int number, int batches, int pieces_d, int pieces_h,
+/// Boxes and tiles of columns that the blocks of a cluster take together.
+constexpr int box_step = share_weights ? cluster_blocks : 1;
+constexpr int column_step = share_input ? cluster_blocks : 1;
+
+/// How many numbers the tiles have that lie in `boxes` boxes.
+__device__ __forceinline__ int places_of(int boxes) {
+    return (boxes + box_step - 1) / box_step * (tiles_n / column_step) * static_cast<int>(problem::groups);
+}
+
+/// The column, the first position of the box and what else follows from the phases, for block `rank` of a cluster; of
+/// an odd number of boxes the last one's neighbour lies behind the last batch entry.
+__device__ __forceinline__ void place_tile(Tile& tile, int number, int rank, int batches, int pieces_d, int pieces_h,
                                            int pieces_w) {
-    if constexpr (config::tile_order != 0) tile.column = split_off(number, tiles_n) * tile_n;
-    tile.q_w = AxisW::first(tile.phase_w) + split_off(number, pieces_w) * AxisW::box;
-    tile.q_h = AxisH::first(tile.phase_h) + split_off(number, pieces_h) * AxisH::box;
-    tile.q_d = AxisD::first(tile.phase_d) + split_off(number, pieces_d) * AxisD::box;
-    if constexpr (config::tile_order != 0 && problem::groups == 1) {
-        tile.batch = number * box_n;
-        tile.group = 0;
-    } else {
-        tile.batch = split_off(number, batches) * box_n;
-        if constexpr (config::tile_order == 0) tile.column = split_off(number, tiles_n) * tile_n;
+    if constexpr (config::tile_order != 0) tile.column = split_off(number, tiles_n / column_step);
+    int box = number;
+    if constexpr (config::tile_order == 0 || problem::groups > 1) {
+        box = split_off(number, (pieces_w * pieces_h * pieces_d * batches + box_step - 1) / box_step);
+        if constexpr (config::tile_order == 0) tile.column = split_off(number, tiles_n / column_step);
         tile.group = number;
+    } else {
+        tile.group = 0;
     }
+    tile.column = (tile.column * column_step + (share_input ? rank : 0)) * tile_n;
+    box = box * box_step + (share_weights ? rank : 0);
+    tile.q_w = AxisW::first(tile.phase_w) + split_off(box, pieces_w) * AxisW::box;
+    tile.q_h = AxisH::first(tile.phase_h) + split_off(box, pieces_h) * AxisH::box;
+    tile.q_d = AxisD::first(tile.phase_d) + split_off(box, pieces_d) * AxisD::box;
+    tile.batch = box * box_n;
     tile.taps_d = AxisD::taps(tile.phase_d);
     tile.taps_h = AxisH::taps(tile.phase_h);
     tile.taps_w = AxisW::taps(tile.phase_w);
@@ -253,38 +288,45 @@ __device__ __forceinline__ void set_phases(Tile& tile, int phase_class) {
     tile.phase_d = phase_class;
 }
 
-/// Tile `number` of a call; false past the last. Either phases with many taps come first, so that the last wave is of
-/// short ones; or all phases of a box lie together (tile_order 2), and what they share stays in the L2 cache.
+/// Tile `number` of a call; false past the last. Numbers of a cluster's blocks follow each other, and the answer is the
+/// same for all. Either phases with many taps come first, so that the last wave is of short ones; or all phases of a
+/// box lie together (tile_order 2), and what they share stays in the L2 cache.
 __device__ __forceinline__ bool find_tile(Tile& tile, int number, int batch) {
+    const int rank = split_off(number, cluster_blocks);
     const int split = split_off(number, splits);
     tile.first_block = split * channel_blocks / splits;
     tile.end_block = (split + 1) * channel_blocks / splits;
-    const int batches = ((raw_input ? batch * entry_runs : batch) + box_n - 1) / box_n;
-    constexpr int pieces = tiles_n * static_cast<int>(problem::groups);
+    const int batches = ((flat ? count_runs(batch) : batch) + box_n - 1) / box_n;
     if constexpr (config::tile_order == 2) {
         constexpr int pieces_d = AxisD::most_pieces();
         constexpr int pieces_h = AxisH::most_pieces();
         constexpr int pieces_w = AxisW::most_pieces();
-        if (number >= classes * pieces_d * pieces_h * pieces_w * batches * pieces) return false;
+        if (number >= classes * places_of(pieces_d * pieces_h * pieces_w * batches)) return false;
         const int phase_class = split_off(number, classes);
         // Blocks take every so many tiles: turned, so that none always has the same phase.
         set_phases(tile, (phase_class + number) % classes);
-        place_tile(tile, number, batches, pieces_d, pieces_h, pieces_w);
+        place_tile(tile, number, rank, batches, pieces_d, pieces_h, pieces_w);
         return true;
     }
     for (int phase_class = 0; phase_class < classes; ++phase_class) {
         set_phases(tile, phase_class);
-        const int pieces_w = raw_input ? 1 : AxisW::pieces(tile.phase_w);
-        const int pieces_h = raw_input ? 1 : AxisH::pieces(tile.phase_h);
-        const int pieces_d = raw_input ? 1 : AxisD::pieces(tile.phase_d);
-        const int count = pieces_w * pieces_h * pieces_d * batches * pieces;
+        const int pieces_w = flat ? 1 : AxisW::pieces(tile.phase_w);
+        const int pieces_h = flat ? 1 : AxisH::pieces(tile.phase_h);
+        const int pieces_d = flat ? 1 : AxisD::pieces(tile.phase_d);
+        const int count = places_of(pieces_w * pieces_h * pieces_d * batches);
         if (number < count) {
-            place_tile(tile, number, batches, pieces_d, pieces_h, pieces_w);
+            place_tile(tile, number, rank, batches, pieces_d, pieces_h, pieces_w);
             return true;
         }
         number -= count;
     }
     return false;
+}
+
+/// The number of one split of a tile, which has number `tile` among the whole ones.
+__device__ __forceinline__ int split_number(int tile, int split) {
+    const int rank = split_off(tile, cluster_blocks);
+    return (tile * splits + split) * cluster_blocks + rank;
 }
 
 /// A position of a tile: its batch entry, or -1 outside the box or the batch, and the output that phase 0 of a joined
@@ -293,17 +335,22 @@ struct Position {
     int batch;
     int out_d, out_h, out_w;
 };
-__device__ __forceinline__ Position raw_position_of(const Tile& tile, int row, int batch) {
-    const int run = tile.batch + row / run_positions;
-    int position = run % entry_runs * run_positions + row % run_positions;
-    const bool present = run < batch * entry_runs && position < input_volume;
+__device__ __forceinline__ Position position_in_order(int entry, int position) {
     const int w = split_off(position, static_cast<int>(problem::input_w));
     const int h = split_off(position, static_cast<int>(problem::input_h));
-    return {present ? run / entry_runs : -1, position * AxisD::stride - AxisD::padding,
-            h * AxisH::stride - AxisH::padding, w * AxisW::stride - AxisW::padding};
+    return {entry, position * AxisD::stride - AxisD::padding, h * AxisH::stride - AxisH::padding,
+            w * AxisW::stride - AxisW::padding};
 }
 __device__ __forceinline__ Position position_of(const Tile& tile, int row, int batch) {
-    if constexpr (raw_input) return raw_position_of(tile, row, batch);
+    constexpr int volume = static_cast<int>(input_volume);
+    if constexpr (raw_input) {
+        const int run = tile.batch + row / run_positions;
+        const int position = run % entry_runs * run_positions + row % run_positions;
+        return position_in_order(run < batch * entry_runs && position < volume ? run / entry_runs : -1, position);
+    } else if constexpr (flat) {
+        const int number = tile.batch * run_positions + row;
+        return position_in_order(number / volume < batch ? number / volume : -1, number % volume);
+    }
     int rest = row;
     int w = 0;
     int h = 0;

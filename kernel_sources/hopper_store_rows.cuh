@@ -21,8 +21,8 @@ struct StoreFirst {
     static constexpr int lines = chunk_columns / slots_w;  // of a chunk
     static constexpr int line_slots = slots_dh < lines ? slots_dh : lines;
     static constexpr int channels = lines / line_slots;
-    /// Neighbours along the width before the next row; rows of a product begin with one, or anywhere (raw input).
-    static constexpr int row_positions = raw_input ? static_cast<int>(problem::input_w) : AxisW::box;
+    /// Neighbours along the width before the next row; rows of a product begin with one, or anywhere (flat).
+    static constexpr int row_positions = flat ? static_cast<int>(problem::input_w) : AxisW::box;
     static constexpr i64 output_volume = problem::output_d * problem::output_h * problem::output_w;
     /// False where all lines of a segment have its phase.
     static constexpr bool line_phases = shifted && problem::output_w % vector != 0;
@@ -77,8 +77,9 @@ struct StoreFirst {
     }
     /// The number that a row of the tile has among positions that fill rows along the width.
     __device__ static __forceinline__ int place_in_rows(const Tile& tile, int row) {
-        if constexpr (!raw_input) return row;
-        return (tile.batch + row / run_positions) % entry_runs * run_positions + row % run_positions;
+        if constexpr (raw_input)
+            return (tile.batch + row / run_positions) % entry_runs * run_positions + row % run_positions;
+        return flat ? tile.batch * run_positions + row : row;
     }
 
     /// Where a segment is staged in a line, but for its phase, which has room.

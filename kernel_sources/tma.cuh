@@ -87,13 +87,13 @@ template <int N>
 __device__ __forceinline__ void tma_load_box(void* shared, const TensorMap& map, Barrier& barrier,
                                              const int (&corner)[N], int line = __builtin_LINE()) {
     static_assert(N >= 1 && N <= 5, "a tensor map has 1 to 5 dimensions");
-    tconv_emulator::load_box(shared, &map, corner, N, &barrier, line);
+    tconv_emulator::load_box(shared, &map, corner, N, &barrier, 0, line);
 }
 
 /// Starts a plain copy: addresses and `bytes` are multiples of 16. `barrier` counts the bytes. One thread.
 __device__ __forceinline__ void tma_load_bytes(void* shared, const void* global, u32 bytes, Barrier& barrier,
                                                int line = __builtin_LINE()) {
-    tconv_emulator::load_bytes(shared, global, bytes, &barrier, line);
+    tconv_emulator::load_bytes(shared, global, bytes, &barrier, 0, line);
 }
 
 /// Brings the map itself near, some time before its first use.

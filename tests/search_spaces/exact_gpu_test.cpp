@@ -44,20 +44,23 @@ TEST_CASE("on a GPU configs of every family are exact on random problems") {
     }
 }
 
-TEST_CASE("on a GPU tensors that the hopper family reads as they lie are read exactly") {
+TEST_CASE("on a GPU upsampling layers are exact with positions in order and tensors as they lie") {
     require_gpu();
     const auto device = open_cuda_device(0);
     if (device->info().compute_major != 9) return;
     const test::Machine machine = gpu_machine(*device);
     const SearchSpace& space = test::space_named("hopper");
     test::Draw draw(63);
-    int checked = 0;
-    while (checked < test::rounds(30)) {
-        const Problem p = draw.chance(50) ? test::draw_upsampling(draw) : test::draw_channels_last(draw);
-        const auto raw = [](const Config& drawn) { return drawn.at("raw_input") + drawn.at("raw_weights") > 0; };
-        const auto config = test::draw_config(space, draw, p, raw, device->info());
-        if (!config) continue;
-        test::check_exact(space, draw, p, *config, 8, machine);
-        ++checked;
+    for (const char* parameter : {"flat", "raw_input", "raw_weights", "resident"}) {
+        int checked = 0;
+        while (checked < test::rounds(8)) {
+            const Problem p = draw.chance(50) ? test::draw_upsampling(draw) : test::draw_channels_last(draw);
+            const auto accept = [&](const Config& drawn) { return drawn.at(parameter) == 1; };
+            const auto config = test::draw_config(space, draw, p, accept, device->info());
+            if (!config) continue;
+            INFO(parameter);
+            test::check_exact(space, draw, p, *config, 8, machine);
+            ++checked;
+        }
     }
 }

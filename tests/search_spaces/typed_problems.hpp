@@ -36,11 +36,9 @@ namespace tconv::test {
     return p;
 }
 
-/// Random upsampling layers on 16-bit tensors, channels first: kernel = stride, so that no tap shifts the input.
+/// Random upsampling layers: kernel = stride, so that no tap shifts the input.
 [[nodiscard]] inline Problem draw_upsampling(Draw& draw) {
     Problem p = draw_wide_problem(draw);
-    p.dtype = draw.chance(50) ? DataType::f16 : DataType::bf16;
-    p.layout = Layout::nchw;
     for (std::size_t axis = 0; axis < 3; ++axis) {
         p.kernel[axis] = p.stride[axis];
         const std::int64_t largest_padding = std::max<std::int64_t>(p.stride[axis] * p.input[axis] / 2 - 1, 0);
