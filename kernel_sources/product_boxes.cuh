@@ -143,8 +143,7 @@ __device__ __forceinline__ void run_block(const Call& call, const TensorMap& map
             barrier_wait_together(ring.full[turn.stage], turn.parity);
             const u32* stage = ring.stage(turn.stage);
             multiply_chunk(sums, stage, weights_of(stage, chunk), rows, at.place, warp_n);
-            __syncwarp();
-            if (threadIdx.x % 32 == 0) barrier_arrive(ring.empty[turn.stage]);
+            barrier_arrive_after_reads(ring.empty[turn.stage]);
             feeder.used = turn;
             feeder.owes = true;
             turn.advance();
