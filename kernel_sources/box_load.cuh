@@ -79,7 +79,8 @@ struct RowOf {
 /// Channels last: [position] of vectors of channels.
 template <>
 struct RowOf<true> {
-    Vector<load_width> vectors[AxisW::window][in_span / load_width];
+    static constexpr int count = channels_last ? in_span / load_width : 1;
+    Vector<load_width> vectors[AxisW::window][count];
 
     __device__ __forceinline__ void clear() {
 #pragma unroll
@@ -95,7 +96,7 @@ struct RowOf<true> {
             const bool holds = line.inside && AxisW::holds(line.t, number);
             const Element* position = line.first + (AxisW::first + number) * static_cast<Index>(problem::in_channels);
 #pragma unroll
-            for (int i = 0; i < in_span / load_width; ++i)
+            for (int i = 0; i < count; ++i)
                 load_if<load_width>(holds, vectors[number][i], position + i * load_width);
         }
     }
