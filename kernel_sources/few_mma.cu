@@ -9,39 +9,52 @@
 
 namespace tconv::few_mma {
 
-/// A chunk of channels of a line against all its taps.
+/// A step along the channels: all fragments against a tap's tile of columns.
+__device__ __forceinline__ void multiply_step(float (&sums)[m_fragments][4], const Fragments& inputs, int step,
+                                              const u32 (&columns_of)[parts][2]) {
+#pragma unroll
+    for (int j = 0; j < m_fragments; ++j) {
+        if constexpr (split) {
+            mma_16x8<Operand>(sums[j], inputs.words[parts - 1][j][step], columns_of[0]);
+            mma_16x8<Operand>(sums[j], inputs.words[0][j][step], columns_of[parts - 1]);
+        }
+        mma_16x8<Operand>(sums[j], inputs.words[0][j][step], columns_of[0]);
+    }
+}
+
+/// A chunk of channels of a line against all its taps. Channels are the outer loop: what a lane has of them is brought
+/// into the order of an operand's registers once for all taps.
 __device__ __forceinline__ void multiply(Sums& sums, const Fragments& inputs, const u32* weights, int chunk) {
     const u32* lane = weights + weight_place(0, 0, chunk * chunk_words, 0, static_cast<int>(threadIdx.x) % 32);
 #pragma unroll
-    for (int tap = 0; tap < Walk::kernel; ++tap) {
+    for (int word = 0; word < chunk_words; word += weight_vector) {
 #pragma unroll
-        for (int i = 0; i < column_tiles; ++i) {
+        for (int tap = 0; tap < Walk::kernel; ++tap) {
 #pragma unroll
-            for (int word = 0; word < chunk_words; word += 2) {
-                u32 columns_of[parts][2];
+            for (int i = 0; i < column_tiles; ++i) {
+                Floats<weight_vector> vector[parts];
 #pragma unroll
-                for (int part = 0; part < parts; ++part) {
-                    const auto vector = load<weight_vector>(reinterpret_cast<const float*>(
-                        lane + weight_place(tap, i, word / weight_vector * weight_vector, part, 0)));
+                for (int part = 0; part < parts; ++part)
+                    vector[part] =
+                        load<weight_vector>(reinterpret_cast<const float*>(lane + weight_place(tap, i, word, part, 0)));
 #pragma unroll
-                    for (int half = 0; half < 2; ++half)
-                        columns_of[part][half] = __float_as_uint(vector.v[word % weight_vector + half]);
-                }
+                for (int step = 0; step < weight_vector / 2; ++step) {
+                    u32 columns_of[parts][2];
 #pragma unroll
-                for (int j = 0; j < m_fragments; ++j) {
-                    float(&sum)[4] = sums[tap * static_cast<int>(Walk::dilation)][i][j];
-                    if constexpr (split) {
-                        mma_16x8<Operand>(sum, inputs.words[parts - 1][j][word / 2], columns_of[0]);
-                        mma_16x8<Operand>(sum, inputs.words[0][j][word / 2], columns_of[parts - 1]);
+                    for (int part = 0; part < parts; ++part) {
+#pragma unroll
+                        for (int half = 0; half < 2; ++half)
+                            columns_of[part][half] = __float_as_uint(vector[part].v[2 * step + half]);
                     }
-                    mma_16x8<Operand>(sum, inputs.words[0][j][word / 2], columns_of[0]);
+                    multiply_step(sums[tap * static_cast<int>(Walk::dilation)][i], inputs, word / 2 + step, columns_of);
                 }
             }
         }
     }
 }
 
-/// Multiplies line `line`, whose first chunk is in `inputs`, while the next one, up to `end`, is on its way.
+/// Multiplies line `line`, whose first chunk is in `inputs`, and loads the next ones up to line `end`: a chunk ahead of
+/// the products, or after them, which needs half of the registers, for other warps to multiply meanwhile.
 __device__ __forceinline__ void add_line(Sums& sums, Inputs& inputs, Source& source, const u32* weights, int line,
                                          int end) {
 #pragma unroll 1
@@ -49,8 +62,10 @@ __device__ __forceinline__ void add_line(Sums& sums, Inputs& inputs, Source& sou
         const Fragments fragments(inputs);
         const bool last = chunk + 1 == chunks;
         if (last) source.next_line();
-        if (!last || line + 1 < end) inputs.load(source, last ? 0 : chunk + 1);
+        const auto load_next = [&] { inputs.load(source, last ? 0 : chunk + 1, !last || line + 1 < end); };
+        if constexpr (ahead) load_next();
         multiply(sums, fragments, weights, chunk);
+        if constexpr (!ahead) load_next();
     }
 }
 
@@ -70,7 +85,7 @@ extern "C" __global__ void __launch_bounds__(tconv::few_mma::threads, tconv::con
 
     Source source(input, tile, first_line, batch);
     Inputs inputs;
-    if (first_line < end_line) inputs.load(source, 0);
+    inputs.load(source, 0, first_line < end_line);
     stage_weights(weights, weight);
     const Bias biases(bias);
     Sums sums{};

@@ -60,7 +60,8 @@ struct Inputs {
                 each = {};
         }
     }
-    __device__ __forceinline__ void load(const Source& source, int chunk) {
+    /// Where `wanted`, by predicates alone: a branch would copy all registers.
+    __device__ __forceinline__ void load(const Source& source, int chunk, bool wanted) {
 #pragma unroll
         for (int v = 0; v < piece_vectors; ++v) {
             // The channel's distance from the lane's first one.
@@ -72,7 +73,7 @@ struct Inputs {
 #pragma unroll
             for (int i = 0; i < pieces; ++i) {
                 if (padded && !exists) vector[i][v] = {};
-                load_if<load_width>(source.inside[i] && exists, vector[i][v], source.piece[i] + offset);
+                load_if<load_width>(wanted && source.inside[i] && exists, vector[i][v], source.piece[i] + offset);
             }
         }
     }
@@ -119,6 +120,9 @@ __device__ __forceinline__ void put_word(u32& high, u32& low, float first, float
 }
 __device__ __forceinline__ void put_word(u32& high, u32&, u32 first, u32 second) {
     high = first | second << 16;
+    // No change, which the assembler cannot know: words of vectors, being plain copies, it would copy into the order of
+    // an operand's registers for every tap anew.
+    if constexpr (held) high ^= blockIdx.y;
 }
 
 __device__ __forceinline__ float operand_of(float value) {

@@ -65,6 +65,10 @@ using Operand = Either<native, Element, Either<split, bf16, tf32>::type>::type;
 // A lane has words of four of the warp's lanes' channels: `chunk_words` of them are multiplied at a time.
 constexpr int load_width = config::load_vector;
 constexpr int chunk_words = config::chunk_words;
+/// The next chunk is loaded before the one at hand is multiplied, not after it.
+constexpr bool ahead = config::ahead != 0;
+/// Operands that are plain copies of what was loaded have registers of their own.
+constexpr bool held = config::held != 0;
 constexpr int chunks = (in_channels + 4 * word_channels * chunk_words - 1) / (4 * word_channels * chunk_words);
 constexpr int words = chunks * chunk_words;
 constexpr bool padded = words * 4 * word_channels > in_channels;
