@@ -43,6 +43,26 @@ struct PackTile {
 
 static_assert(sizeof(PackTile) <= 8448, "the launches ask for so much shared memory");
 
+/// Where an output channel's weights at a tap lie among the packed ones: the row of their operand.
+__device__ __forceinline__ i64 packed_row(int channel, int group, int channel_block, const TapPlace& d,
+                                          const TapPlace& h, const TapPlace& w, int byte) {
+    const int number =
+        column_of({channel, AxisD::joined ? d.phase : 0, AxisH::joined ? h.phase : 0, AxisW::joined ? w.phase : 0});
+    const int class_d = AxisD::joined ? 0 : d.phase;
+    const int class_h = AxisH::joined ? 0 : h.phase;
+    const int class_w = AxisW::joined ? 0 : w.phase;
+    const int phase_class = (class_d * AxisH::classes + class_h) * AxisW::classes + class_w;
+    const int step = ((channel_block * d.count + d.number) * h.count + h.number) * w.count + w.number;
+    return packed_weights(phase_class, group, number / tile_n) + static_cast<i64>(step) * weight_stage +
+           swizzled<k_operand_row>(number % tile_n * k_operand_row + byte);
+}
+
+/// The end of the taps that tap `tap` writes: the last one also writes those that joined phases add, which are zero.
+template <class Axis>
+__device__ constexpr int end_of_taps(int tap) {
+    return tap + 1 == Axis::kernel ? Axis::padded_kernel : tap + 1;
+}
+
 /// Weights are a matrix of input channels times output channels and taps, in the order of memory: transposed, a column
 /// is a row of the operand of its phase. Grid: columns, blocks of channels, groups.
 __device__ __forceinline__ void pack_weights(const Element* weight, unsigned char* packed) {
@@ -70,27 +90,18 @@ __device__ __forceinline__ void pack_weights(const Element* weight, unsigned cha
         const int k_w = split_off(tap, AxisW::kernel);
         const int k_h = split_off(tap, AxisH::kernel);
         const int k_d = tap;
-        const int phase_w = static_cast<int>(static_cast<i64>(k_w) * AxisW::dilation % AxisW::stride);
-        const int phase_h = static_cast<int>(static_cast<i64>(k_h) * AxisH::dilation % AxisH::stride);
-        const int phase_d = static_cast<int>(static_cast<i64>(k_d) * AxisD::dilation % AxisD::stride);
-        const Taps taps_d = AxisD::taps(phase_d);
-        const Taps taps_h = AxisH::taps(phase_h);
-        const Taps taps_w = AxisW::taps(phase_w);
-        const int j_d = (k_d - taps_d.first) / static_cast<int>(AxisD::Phases::kernel_step);
-        const int j_h = (k_h - taps_h.first) / static_cast<int>(AxisH::Phases::kernel_step);
-        const int j_w = (k_w - taps_w.first) / static_cast<int>(AxisW::Phases::kernel_step);
-        const int step = ((channel_block * taps_d.count + j_d) * taps_h.count + j_h) * taps_w.count + j_w;
-        const int number =
-            column_of({channel, AxisD::joined ? phase_d : 0, AxisH::joined ? phase_h : 0, AxisW::joined ? phase_w : 0});
-        const int class_d = AxisD::joined ? 0 : phase_d;
-        const int class_h = AxisH::joined ? 0 : phase_h;
-        const int class_w = AxisW::joined ? 0 : phase_w;
-        const int phase_class = (class_d * AxisH::classes + class_h) * AxisW::classes + class_w;
         const int byte = i % pieces * 16;
-        unsigned char* target = packed + packed_weights(phase_class, group, number / tile_n) +
-                                static_cast<i64>(step) * weight_stage +
-                                swizzled<k_operand_row>(number % tile_n * k_operand_row + byte);
-        store<4>(reinterpret_cast<float*>(target), make_piece(byte, [&](int row) { return tile.values[row][column]; }));
+        Floats<4> piece = make_piece(byte, [&](int row) { return tile.values[row][column]; });
+        for (int d = k_d; d < end_of_taps<AxisD>(k_d); ++d) {
+            for (int h = k_h; h < end_of_taps<AxisH>(k_h); ++h) {
+                for (int w = k_w; w < end_of_taps<AxisW>(k_w); ++w) {
+                    const i64 row = packed_row(channel, group, channel_block, AxisD::place_of(d), AxisH::place_of(h),
+                                               AxisW::place_of(w), byte);
+                    store<4>(reinterpret_cast<float*>(packed + row), piece);
+                    piece = {};
+                }
+            }
+        }
     }
 }
 

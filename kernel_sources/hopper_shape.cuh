@@ -60,12 +60,19 @@ constexpr bool share_input = config::cluster == 3;
 constexpr i64 kernel_volume = problem::kernel_d * problem::kernel_h * problem::kernel_w;
 constexpr i64 input_volume = problem::input_d * problem::input_h * problem::input_w;
 
-/// An axis. Joined, its phases are columns of one product, which needs the same offsets in each; otherwise each phase
-/// has tiles of its own.
+/// The place of a tap: its phase, and its number among that phase's `count`.
+struct TapPlace {
+    int phase;
+    int number;
+    int count;
+};
+
+/// An axis. Joined, its phases are columns of one product, which needs the same offsets in each: a kernel that is no
+/// whole number of strides is rounded up by taps whose weights are zero. Otherwise each phase has tiles of its own.
 template <i64 Kernel, i64 Stride, i64 Padding, i64 Dilation, i64 Divisor, i64 Inverse, i64 Output, int Box, bool Join>
 struct Axis {
     using Phases = AxisPhases<Kernel, Stride, Dilation, Divisor, Inverse>;
-    static constexpr bool joined = Join && Stride > 1 && Dilation == 1 && Kernel % Stride == 0;
+    static constexpr bool joined = Join && Stride > 1 && Dilation == 1;
     static constexpr int stride = static_cast<int>(Stride);
     static constexpr int padding = static_cast<int>(Padding);
     static constexpr int dilation = static_cast<int>(Dilation);
@@ -76,6 +83,8 @@ struct Axis {
     static constexpr int classes = joined ? 1 : stride;  // phases with tiles of their own
     static constexpr int max_taps = static_cast<int>(Phases::max_taps);
     static constexpr int offset_step = static_cast<int>(Phases::offset_step);
+    /// The kernel with the taps that joined phases add to it.
+    static constexpr int padded_kernel = joined ? max_taps * stride : kernel;
     /// Positions that the taps of a phase reach besides the first one's.
     static constexpr int halo = (max_taps - 1) * offset_step;
 
@@ -105,6 +114,12 @@ struct Axis {
         return count <= 0 ? 0 : (count + box - 1) / box;
     }
     __device__ static constexpr Taps taps(int phase) { return Phases::taps(phase); }
+    __device__ static constexpr TapPlace place_of(int tap) {
+        if (joined) return {tap % stride, tap / stride, max_taps};
+        const int phase = static_cast<int>(static_cast<i64>(tap) * dilation % stride);
+        const Taps all = taps(phase);
+        return {phase, (tap - all.first) / static_cast<int>(Phases::kernel_step), all.count};
+    }
 };
 
 #define TCONV_AXIS(axis, join)                                                                              \

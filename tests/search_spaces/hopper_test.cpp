@@ -58,6 +58,33 @@ TEST_CASE("joined phases that lie together in a row are stored in vectors") {
     }
 }
 
+TEST_CASE("joined phases whose kernel is no whole number of strides are exact") {
+    test::Draw draw(109);
+    // One tap or two missing, along one axis and several; kernels below the stride; phases that the output's ends cut.
+    for (const char* text : {"2d n2 ci64 co32 g1 i9x10 k3x3 s2x2 p0x0 op0x0 d1x1 bias f16 nchw",
+                             "2d n2 ci130 co40 g1 i7x6 k3x3 s2x2 p1x1 op1x1 d1x1 bias f32 nchw",
+                             "2d n2 ci80 co72 g1 i5x6 k3x5 s2x2 p1x2 op1x0 d1x1 nobias bf16 nhwc",
+                             "2d n2 ci40 co24 g2 i5x6 k9x9 s4x4 p4x4 op3x3 d1x1 bias f32 nchw",
+                             "2d n2 ci40 co24 g1 i5x6 k5x1 s3x2 p1x0 op0x1 d1x1 bias f32 nhwc",
+                             "3d n1 ci64 co16 g1 i3x5x6 k3x3x3 s2x2x2 p1x1x1 op1x1x1 d1x1x1 bias f16 nchw",
+                             "3d n1 ci32 co24 g1 i3x4x5 k3x4x3 s2x2x4 p0x1x0 op1x0x1 d1x1x1 bias f32 nhwc",
+                             "1d n3 ci70 co40 g1 i70 k5 s2 p2 op1 d1 bias bf16 nchw"}) {
+        const Problem p = parse_key(text);
+        for (const int join : {1, 3}) {
+            if (join == 3 && p.spatial_axes == 1) continue;
+            for (const bool reuse : {false, true}) {
+                INFO(text << ", join " << join << ", reuse " << reuse);
+                const auto config = test::draw_config(hopper(), draw, p, [&](const Config& drawn) {
+                    return drawn.at("join") == join && (drawn.at("reuse") != 0) == reuse;
+                });
+                REQUIRE(config.has_value());
+                CHECK(config->at("raw_weights") == 0);
+                test::check_exact(hopper(), draw, p, *config);
+            }
+        }
+    }
+}
+
 TEST_CASE("rows that begin anywhere within a vector are stored in vectors") {
     test::Draw draw(73);
     for (const char* text : {"1d n2 ci32 co24 g1 i131 k4 s2 p1 op1 d1 bias f16 nchw",
