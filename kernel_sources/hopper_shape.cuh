@@ -257,10 +257,11 @@ __device__ __forceinline__ int tap_of(const Tile& tile, int j_d, int j_h, int j_
 }
 
 /// Takes `count` values off a running number.
-__device__ __forceinline__ int split_off(int& number, int count) {
-    const int digit = number % count;
-    number /= count;
-    return digit;
+template <class Number>
+__device__ __forceinline__ int split_off(Number& number, int count) {
+    const Number digit = number % static_cast<Number>(count);
+    number /= static_cast<Number>(count);
+    return static_cast<int>(digit);
 }
 
 /// Boxes and tiles of columns that the blocks of a cluster take together.

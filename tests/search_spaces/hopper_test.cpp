@@ -123,6 +123,34 @@ TEST_CASE("several blocks of channels, read as they are and packed, are exact in
     }
 }
 
+TEST_CASE("operands are packed in vectors of every length") {
+    test::Draw draw(113);
+    std::array<bool, 9> seen{};
+    // Rows of 8, 4, 2 and 1 elements; one position an entry; channels that are no whole parts of an operand row;
+    // groups.
+    for (const char* spatial : {"i9x8", "i5x12", "i3x10", "i7x9", "i1x1"}) {
+        for (const char* channels : {"ci72 co24 g1", "ci100 co50 g1", "ci132 co24 g2", "ci45 co45 g1"}) {
+            const std::string text =
+                std::string("2d n3 ") + channels + " " + spatial + " k3x3 s2x2 p1x1 op1x1 d1x1 bias ";
+            for (const auto& [type, math] : {std::pair("bf16", 0), std::pair("f32", 1), std::pair("f32", 3)}) {
+                for (const char* layout : {" nchw", " nhwc"}) {
+                    const Problem p = parse_key(text + type + layout);
+                    const auto config = test::draw_config(hopper(), draw, p, [&, wanted = math](const Config& drawn) {
+                        return drawn.at("math") == wanted && drawn.at("raw_weights") == 0;
+                    });
+                    INFO(key(p));
+                    REQUIRE(config.has_value());
+                    const auto constants = hopper().plan(p, test::emulated().device->info(), *config).constants;
+                    if (constants.at("pack_input") == 0) continue;
+                    seen.at(static_cast<std::size_t>(constants.at("input_vector"))) = true;
+                    test::check_exact(hopper(), draw, p, *config);
+                }
+            }
+        }
+    }
+    CHECK((seen[1] && seen[2] && seen[4] && seen[8]));
+}
+
 TEST_CASE("16-bit tensors that are read as they lie, channels first, are exact") {
     test::Draw draw(79);
     // Entries of one run of 64 positions, of several, of half of one; rows of every length; cropped borders; groups
