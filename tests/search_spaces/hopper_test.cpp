@@ -126,10 +126,9 @@ TEST_CASE("several blocks of channels, read as they are and packed, are exact in
 TEST_CASE("operands are packed in vectors of every length") {
     test::Draw draw(113);
     std::array<bool, 9> seen{};
-    // Rows of 8, 4, 2 and 1 elements; one position an entry; channels that are no whole parts of an operand row;
-    // groups.
-    for (const char* spatial : {"i9x8", "i5x12", "i3x10", "i7x9", "i1x1"}) {
-        for (const char* channels : {"ci72 co24 g1", "ci100 co50 g1", "ci132 co24 g2", "ci45 co45 g1"}) {
+    // Runs of 8, 4, 2 and 1 elements; channels that are no whole parts of an operand row; groups.
+    for (const char* spatial : {"i9x8", "i5x12", "i3x10", "i1x1"}) {
+        for (const char* channels : {"ci100 co50 g1", "ci80 co24 g2", "ci45 co45 g1"}) {
             const std::string text =
                 std::string("2d n3 ") + channels + " " + spatial + " k3x3 s2x2 p1x1 op1x1 d1x1 bias ";
             for (const auto& [type, math] : {std::pair("bf16", 0), std::pair("f32", 1), std::pair("f32", 3)}) {
