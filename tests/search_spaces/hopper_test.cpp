@@ -58,6 +58,33 @@ TEST_CASE("joined phases that lie together in a row are stored in vectors") {
     }
 }
 
+TEST_CASE("channels-last outputs whose channels begin anywhere within a vector are stored in vectors") {
+    test::Draw draw(127);
+    // Runs of several phases, of one; shorter and longer than what is staged together; ends of rows cut off; groups.
+    for (const char* text : {"2d n2 ci21 co21 g1 i7x9 k16x16 s8x8 p4x4 op0x0 d1x1 nobias f16 nhwc",
+                             "2d n2 ci32 co45 g1 i5x7 k4x4 s2x2 p1x1 op1x1 d1x1 bias bf16 nhwc",
+                             "2d n3 ci40 co17 g1 i6x5 k4x4 s4x4 p1x2 op0x3 d1x1 bias f32 nhwc",
+                             "2d n2 ci64 co150 g1 i5x6 k3x3 s1x1 p1x1 op0x0 d1x1 bias f16 nhwc",
+                             "3d n1 ci48 co82 g2 i3x5x4 k3x3x3 s1x2x2 p1x1x1 op0x1x0 d1x1x1 bias f16 nhwc",
+                             "1d n2 ci32 co9 g1 i100 k8 s8 p3 op0 d1 nobias f32 nhwc"}) {
+        const Problem p = parse_key(text);
+        INFO(text);
+        int checked = 0;
+        for (const int join : {0, 1, 3}) {
+            for (const bool flat : {false, true}) {
+                const auto config = test::draw_config(hopper(), draw, p, [&](const Config& drawn) {
+                    return drawn.at("join") == join && (drawn.at("flat") == 1) == flat &&
+                           hopper().plan(p, test::emulated().device->info(), drawn).constants.at("store_shifted") == 1;
+                });
+                if (!config) continue;
+                test::check_exact(hopper(), draw, p, *config);
+                ++checked;
+            }
+        }
+        CHECK(checked > 0);
+    }
+}
+
 TEST_CASE("joined phases whose kernel is no whole number of strides are exact") {
     test::Draw draw(109);
     // One tap or two missing, along one axis and several; kernels below the stride; phases that the output's ends cut.
