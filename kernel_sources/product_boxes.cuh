@@ -58,7 +58,7 @@ __device__ __forceinline__ void enter_tile(Feed& feed, i64 tile, const Call& cal
     feed.chunk = 0;
     feed.chunks = 0;
     while (feed.tile < tiles_of(call.batch)) {
-        const Place place = place_of_tile(feed.tile);
+        const Place place = place_of_tile(feed.tile, call.batch);
         if (place.run_d.count > 0 && place.run_h.count > 0 && place.run_w.count > 0) {
             feed.chunks = chunks;
             feed.corner_w = static_cast<int>(place.q_w) - AxisW::halo - lead_of(place);
@@ -143,8 +143,7 @@ __device__ __forceinline__ void run_block(const Call& call, const TensorMap& map
             barrier_wait_together(ring.full[turn.stage], turn.parity);
             const u32* stage = ring.stage(turn.stage);
             multiply_chunk(sums, stage, weights_of(stage, chunk), rows, at.place, warp_n);
-            __syncwarp();
-            if (threadIdx.x % 32 == 0) barrier_arrive(ring.empty[turn.stage]);
+            barrier_arrive_after_reads(ring.empty[turn.stage]);
             feeder.used = turn;
             feeder.owes = true;
             turn.advance();

@@ -79,6 +79,14 @@ __device__ __forceinline__ void barrier_wait_together(Barrier& barrier, u32 pari
     __syncwarp();
 }
 
+/// A whole warp gives shared memory that it has read by plain loads back to the copy engine: its reads come before the
+/// engine's next writes there, which neither an arrival nor what the loaded values are used for sees to (PTX ISA,
+/// "Async proxy"). One arrival.
+__device__ __forceinline__ void barrier_arrive_after_reads(Barrier& barrier, int line = __builtin_LINE()) {
+    __syncwarp();
+    if (tconv_emulator::lane() == 0) barrier_arrive(barrier, line);
+}
+
 /// Starts the copy of `map`'s box whose first element is `corner`, {x, y, ...} innermost first: as many coordinates as
 /// the map has dimensions, 1 to 5. They may be negative or beyond the end: what lies outside the array arrives as
 /// zeros. The first is a multiple of 16 bytes. `shared` is a multiple of 128, better of 1024 (see swizzled). `barrier`
@@ -119,6 +127,12 @@ __device__ __forceinline__ void barrier_init_fence() {
 
 __device__ __forceinline__ void barrier_arrive(Barrier& barrier) {
     asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(tma::shared_address(&barrier)) : "memory");
+}
+
+__device__ __forceinline__ void barrier_arrive_after_reads(Barrier& barrier) {
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+    __syncwarp();
+    if (threadIdx.x % 32 == 0) barrier_arrive(barrier);
 }
 
 __device__ __forceinline__ void barrier_arrive_and_expect(Barrier& barrier, u32 bytes) {

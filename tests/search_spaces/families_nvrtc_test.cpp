@@ -34,6 +34,7 @@ void check_compiles(const std::string& family, const std::string& text, test::Dr
         request.source = specialise(plan, p, *config);
         request.kernels = kernel_names(plan);
         request.architecture = "sm_90a";
+        request.options = compiler_options(*config);
         const CompileResult compiled = compiler->compile(request);
         INFO(compiled.log);
         CHECK(compiled.ok);

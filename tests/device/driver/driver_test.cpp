@@ -314,9 +314,12 @@ TEST_CASE("memory that was released is used again for about as much, where that 
     device->release(second);
     CHECK(device->allocate(1 << 18) != first);  // far less
     CHECK(count_calls("cuMemAlloc") == 4);
-    // A quarter of the device's memory is the most that waits.
+    // A quarter of the device's memory is the most that waits: what has waited longest goes.
     device->release(device->allocate(std::size_t{3} << 30));
     CHECK(count_calls("cuMemFree") == 2);
+    device->release(device->allocate(std::size_t{2} << 30));
+    CHECK(count_calls("cuMemFree") == 4);
+    CHECK(device->allocate(1 << 20) != first);
 }
 
 TEST_CASE("memory that waits to be used again is given back where it is in the way") {
