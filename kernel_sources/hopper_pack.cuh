@@ -223,18 +223,23 @@ struct PackInputOf<true> {
     static constexpr int columns = PackLast::positions * PackLast::Lanes::columns;
 };
 
+/// Blocks that follow each other take the channels of the same positions, whose rows lie together.
 __device__ __forceinline__ void pack_input(const Element* input, unsigned char* packed) {
     using Pack = PackInputOf<channels_last>::type;
-    constexpr int columns = PackInputOf<channels_last>::columns;
-    static_assert(!packed_input || columns == config::input_columns, "the grid covers the input");
-    constexpr u32 entry_blocks = static_cast<u32>((input_volume + columns - 1) / columns);
-    const i64 batch = blockIdx.x / entry_blocks;
+    constexpr int positions = PackInputOf<channels_last>::columns;
+    static_assert(!packed_input || positions == config::input_columns, "the grid covers the input");
+    constexpr u32 entry_blocks = static_cast<u32>((input_volume + positions - 1) / positions);
+    constexpr int all_blocks = static_cast<int>(problem::groups) * channel_blocks;
+    u32 number = blockIdx.y * gridDim.x + blockIdx.x;
+    const int block = split_off(number, all_blocks);
+    const int first_position = split_off(number, entry_blocks) * positions;
+    const i64 batch = number;
     const auto lanes = Pack::Lanes::of_thread();
-    Pack::run(input + batch * (problem::in_channels * input_volume),
-              packed + batch * (input_volume * packed_position) + static_cast<i64>(blockIdx.y) * k_operand_row +
-                  lanes.channel / part_channels * 16,
-              lanes, blockIdx.y / channel_blocks, blockIdx.y % channel_blocks * block_channels + lanes.channel,
-              static_cast<int>(blockIdx.x % entry_blocks) * columns);
+    const int channel = block % channel_blocks * block_channels + lanes.channel;
+    unsigned char* target = packed + batch * (input_volume * packed_position) +
+                            static_cast<i64>(block) * k_operand_row + lanes.channel / part_channels * 16;
+    Pack::run(input + batch * (problem::in_channels * input_volume), target, lanes, block / channel_blocks, channel,
+              first_position);
 }
 
 }  // namespace tconv::hopper
