@@ -79,6 +79,11 @@ __device__ __forceinline__ void barrier_wait_together(Barrier& barrier, u32 pari
     __syncwarp();
 }
 
+/// Whether the phase of this parity is complete for a whole warp; waits for nothing else.
+__device__ __forceinline__ bool barrier_test_together(Barrier& barrier, u32 parity, int line = __builtin_LINE()) {
+    return __all_sync(0xffffffffu, tconv_emulator::barrier_wait(&barrier, parity, false, line), line) != 0;
+}
+
 /// Starts the copy of `map`'s box whose first element is `corner`, {x, y, ...} innermost first: as many coordinates as
 /// the map has dimensions, 1 to 5. They may be negative or beyond the end: what lies outside the array arrives as
 /// zeros. The first is a multiple of 16 bytes. `shared` is a multiple of 128, better of 1024 (see swizzled). `barrier`
@@ -155,6 +160,18 @@ __device__ __forceinline__ void barrier_wait_together(Barrier& barrier, u32 pari
     __syncwarp();
 }
 
+__device__ __forceinline__ bool barrier_test_together(Barrier& barrier, u32 parity) {
+    u32 complete;
+    asm volatile(
+        "{ .reg .pred complete;\n"
+        "mbarrier.test_wait.parity.shared::cta.b64 complete, [%1], %2;\n"
+        "selp.u32 %0, 1, 0, complete; }"
+        : "=r"(complete)
+        : "r"(tma::shared_address(&barrier)), "r"(parity)
+        : "memory");
+    return __all_sync(0xffffffffu, complete) != 0;
+}
+
 #define TCONV_TMA_LOAD(dimensions, coordinates)                                                                       \
     "cp.async.bulk.tensor." dimensions ".shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, " coordinates \
     "], [%2];" ::"r"(tma::shared_address(shared)),                                                                    \
@@ -199,6 +216,7 @@ __device__ void barrier_arrive(Barrier& barrier);
 __device__ void barrier_arrive_and_expect(Barrier& barrier, u32 bytes);
 __device__ void barrier_wait(Barrier& barrier, u32 parity);
 __device__ void barrier_wait_together(Barrier& barrier, u32 parity);
+__device__ bool barrier_test_together(Barrier& barrier, u32 parity);
 template <int N>
 __device__ void tma_load_box(void* shared, const TensorMap& map, Barrier& barrier, const int (&corner)[N]);
 __device__ void tma_load_bytes(void* shared, const void* global, u32 bytes, Barrier& barrier);
