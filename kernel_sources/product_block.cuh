@@ -112,7 +112,7 @@ __device__ __forceinline__ void run_block(const Call& call) {
     constexpr int stages = config::stages;
     u32* shared = dynamic_shared<u32>();
     const int warp_m = threadIdx.x / 32 % warps_m;
-    const int warp_n = threadIdx.x / 32 / warps_m;
+    const int warp_n = warps_n == 1 ? 0 : threadIdx.x / 32 / warps_m;
     Cursor at;
     enter_tile(at, blockIdx.x / splits, call.batch);
     Cursor ahead = at;

@@ -142,7 +142,7 @@ struct Feeder {
 __device__ __forceinline__ void run_block(const Call& call, const TensorMap& map) {
     const int warp = threadIdx.x / 32;
     const int warp_m = warp % warps_m;
-    const int warp_n = warp / warps_m;
+    const int warp_n = warps_n == 1 ? 0 : warp / warps_m;
     const Ring ring = make_ring();
     Feeder feeder;
     if (warp == 0) feeder.start(ring, map, call);
