@@ -82,49 +82,56 @@ __device__ __forceinline__ void add(ProductSums& sums, const u32 (&a)[4], PlainO
     wgmma_add<T, product_columns, fragment_bytes>(sums, a, b);
 }
 
+/// Products of a step's values with a weight: one, or those of high and low parts.
+template <Step S>
+constexpr int parts = S == Step::single ? 2
+                      : split           ? 3
+                                        : 1;
+
 /// Small products first.
 template <Step S>
-__device__ __forceinline__ void start_products(ProductSums& sums, const InputFragment& input, PlainOperand weights) {
+__device__ __forceinline__ void start_part(int part, ProductSums& sums, const InputFragment& input,
+                                           PlainOperand weights) {
     if constexpr (S == Step::single) {
-        add<bf16>(sums, input.high, plain_after(weights, low_bytes));
-        add<bf16>(sums, input.high, weights);
+        add<bf16>(sums, input.high, part == 0 ? plain_after(weights, low_bytes) : weights);
     } else if constexpr (split) {
         using Part = typename PartOf<bf16_thrice>::type;
-        add<Part>(sums, input.low, weights);
-        add<Part>(sums, input.high, plain_after(weights, low_bytes));
-        add<Part>(sums, input.high, weights);
+        add<Part>(sums, part == 0 ? input.low : input.high, part == 1 ? plain_after(weights, low_bytes) : weights);
     } else {
         add<typename OperandOf<native>::type>(sums, input.high, weights);
     }
 }
 
-/// Starts the products of one fragment of positions at one offset along the height; `weights` moves on.
+/// Starts a part of the products of one fragment of positions at one offset along the height; `weights` moves on.
 template <Step S>
-__device__ __forceinline__ void start_tap(Sums& sums, int m, const InputFragment& input, const Reach& reach, u32 mask_h,
-                                          PlainOperand& weights, bool multiplies) {
-    constexpr int tap_bytes = product_phases * n_fragments * fragment_bytes * (side_by_side ? warps_n : 1);
-    constexpr int phase_bytes = side_by_side ? tap_bytes : 4 * tap_words;
+__device__ __forceinline__ void start_tap(int part, Sums& sums, int m, const InputFragment& input, const Reach& reach,
+                                          u32 mask_h, PlainOperand& weights, bool multiplies) {
+    constexpr int phase_bytes = 4 * tap_words * product_phases;
 #pragma unroll
     for (int phase = 0; phase < sum_phases / product_phases; ++phase) {
-        const bool tapped = packed || side_by_side || has_tap(phase, reach.mask_d, mask_h, reach.mask_w);
-        if (!tapped) continue;
-        if (multiplies) start_products<S>(reinterpret_cast<ProductSums&>(sums[m][phase]), input, weights);
+        if (!packed && !side_by_side && !has_tap(phase, reach.mask_d, mask_h, reach.mask_w)) continue;
+        if (multiplies) start_part<S>(part, reinterpret_cast<ProductSums&>(sums[m][phase]), input, weights);
         weights = plain_after(weights, phase_bytes);
     }
 }
 
-/// Starts all products of row `row` of fragments at an offset, or all offsets along the height.
+/// Starts all products of row `row` of fragments at an offset, or all offsets along the height. Those of the same sums
+/// are not next to each other.
 template <Step S>
 __device__ __forceinline__ void start_row(Sums& sums, int row, const InputFragment& input, const Reach& reach, int h,
-                                          PlainOperand weights) {
-    if constexpr (reuse_rows) {
+                                          PlainOperand first_weights) {
 #pragma unroll
-        for (int offset = 0; offset < AxisH::offsets; ++offset) {
-            const int m = row - (AxisH::offsets - 1 - offset);
-            start_tap<S>(sums, m, input, reach, AxisH::mask(offset), weights, m >= 0 && m < m_fragments);
+    for (int part = 0; part < parts<S>; ++part) {
+        PlainOperand weights = first_weights;
+        if constexpr (reuse_rows) {
+#pragma unroll
+            for (int offset = 0; offset < AxisH::offsets; ++offset) {
+                const int m = row - (AxisH::offsets - 1 - offset);
+                start_tap<S>(part, sums, m, input, reach, AxisH::mask(offset), weights, m >= 0 && m < m_fragments);
+            }
+        } else {
+            start_tap<S>(part, sums, row, input, reach, AxisH::mask(h), weights, true);
         }
-    } else {
-        start_tap<S>(sums, row, input, reach, AxisH::mask(h), weights, true);
     }
 }
 
@@ -145,6 +152,7 @@ __device__ __forceinline__ void multiply_body(Sums& sums, Rows& rows, const Chun
 #pragma unroll
     for (int i = 0; i < body_offsets; ++i) {
         const Reach reach = reach_of<S>(chunk, walk);
+        const PlainOperand operand = plain_of_warp(weights);
 #pragma unroll
         for (int row = 0; row < offset_fragments; ++row) {
             const int number = i * offset_fragments + row;
@@ -152,7 +160,7 @@ __device__ __forceinline__ void multiply_body(Sums& sums, Rows& rows, const Chun
             wgmma_wait<ring_fragments - 1>();
             input = load_fragment<S>(chunk, walk, reach, row);
             wgmma_fence();
-            start_row<S>(sums, row, input, reach, walk.h, weights);
+            start_row<S>(sums, row, input, reach, walk.h, operand);
             wgmma_commit();
         }
         weights = plain_after(weights, offset_bytes(reach, walk.h));

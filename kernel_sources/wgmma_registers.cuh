@@ -27,6 +27,12 @@ __device__ __forceinline__ PlainOperand plain_after(PlainOperand operand, int by
     return operand + static_cast<u64>(bytes);
 }
 
+/// The same operand, of which the compiler learns that all lanes of the warp have it: what products add to it is then
+/// worked out once a warp, in the registers that they read it from.
+__device__ __forceinline__ PlainOperand plain_of_warp(PlainOperand operand) {
+    return operand;
+}
+
 namespace wgmma {
 
 // Where the lanes of each warp have A of the product that they start.
@@ -100,6 +106,10 @@ __device__ __forceinline__ PlainOperand plain_after(PlainOperand operand, int by
     return operand + static_cast<u32>(bytes / 16);
 }
 
+__device__ __forceinline__ PlainOperand plain_of_warp(PlainOperand operand) {
+    return __reduce_or_sync(0xffffffffu, operand);
+}
+
 template <class T, int N>
 struct WgmmaRegisters;
 
@@ -157,6 +167,7 @@ __device__ __forceinline__ void wgmma_take(float (&d)[N]) {
 using PlainOperand = u32;
 __device__ PlainOperand plain_operand(const void* first);
 __device__ PlainOperand plain_after(PlainOperand operand, int bytes);
+__device__ PlainOperand plain_of_warp(PlainOperand operand);
 template <class T, int N, int Eights>
 __device__ void wgmma_add(float (&d)[N / 2], const u32 (&a)[4], PlainOperand b);
 template <int N>
