@@ -45,6 +45,22 @@ __device__ __forceinline__ Floats<2> load_rows(const u32* row, const u32* second
     return {{__uint_as_float(*row), __uint_as_float(*second_row)}};
 }
 
+/// A value, or two of them in a step of two offsets or of 16 channels, as products take them.
+template <Step S>
+__device__ __forceinline__ void prepare(float value, float other, u32& high, u32& low) {
+    if constexpr (bf16_thrice && S != Step::single) {
+        split_bf16(value, other, high, low);
+    } else if constexpr (S == Step::single) {
+        high = split_bf16(value);
+    } else if constexpr (tf32_thrice) {
+        split_tf32(value, high, low);
+    } else if constexpr (tf32_once && !boxes) {
+        high = round_to_tf32(value);
+    } else {
+        high = __float_as_uint(value);  // boxes come rounded to TF32
+    }
+}
+
 /// `row` and `second_row` are the lane's words of its two positions: words 0, 4 (and 8, 12) of the step are its own, or
 /// 0, 1 (and 8, 9). A pair's second offset is `next` words on.
 template <Step S>
@@ -59,21 +75,8 @@ __device__ __forceinline__ InputFragment load_input_fragment(const u32* row, con
         Floats<2> others{};
         if constexpr (two_words) others = load_rows(row + first + second, second_row + first + second);
 #pragma unroll
-        for (int i = 0; i < 2; ++i) {
-            u32& high = fragment.high[2 * half + i];
-            u32& low = fragment.low[2 * half + i];
-            if constexpr (two_words) {
-                split_bf16(words.v[i], others.v[i], high, low);
-            } else if constexpr (S == Step::single) {
-                high = split_bf16(words.v[i]);
-            } else if constexpr (tf32_thrice) {
-                split_tf32(words.v[i], high, low);
-            } else if constexpr (tf32_once && !boxes) {
-                high = round_to_tf32(words.v[i]);
-            } else {
-                high = __float_as_uint(words.v[i]);  // boxes come rounded to TF32
-            }
-        }
+        for (int i = 0; i < 2; ++i)
+            prepare<S>(words.v[i], others.v[i], fragment.high[2 * half + i], fragment.low[2 * half + i]);
     }
     return fragment;
 }

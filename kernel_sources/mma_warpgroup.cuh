@@ -3,36 +3,15 @@
 // behind the loads of the fragments after them, which are loaded one by one in a ring of registers.
 #pragma once
 
-#include "mma_input.cuh"
-#include "wgmma_registers.cuh"
+#include "mma_slab.cuh"
 
 namespace tconv::product {
 
-/// Phases whose columns are one product: all, where each has a tap at every offset and their number of columns is one
-/// that products have; or each alone.
-constexpr bool side_by_side = product_phases > 1;
-constexpr int product_columns = fragment_columns * n_fragments * product_phases;
-using ProductSums = float[product_columns / 2];
-
-/// Bytes from one fragment of weights to the next, and to a fragment's low parts.
-constexpr int fragment_bytes = 4 * fragment_words;
-constexpr int low_bytes = k_plain_eight;
-
-/// Every axis has the same offsets in all blocks.
-constexpr bool fixed_offsets = AxisD::joined && AxisH::joined && AxisW::joined;
 /// Offsets in one unrolled body, and the fragments of one of them.
 constexpr int body_offsets = config::body_offsets;
 constexpr int offset_fragments = reused_rows;
-static_assert(!warpgroups || body_offsets * offset_fragments % ring_fragments == 0,
+static_assert(!warpgroups || reuse_columns || body_offsets * offset_fragments % ring_fragments == 0,
               "a body goes round the ring of fragments some whole times");
-
-/// What the products of a chunk read.
-struct Chunk {
-    const u32* stage;
-    const Rows& rows;
-    const Place& place;
-    int count_d, count_w, count_h;
-};
 
 /// Goes through the offsets of a chunk, and the steps at each, in the order of the packed weights. Where rows serve all
 /// offsets along the height, those are one.
@@ -77,64 +56,6 @@ __device__ __forceinline__ InputFragment load_fragment(const Chunk& chunk, const
                                   reach.next);
 }
 
-template <class T>
-__device__ __forceinline__ void add(ProductSums& sums, const u32 (&a)[4], PlainOperand b) {
-    wgmma_add<T, product_columns, fragment_bytes>(sums, a, b);
-}
-
-/// Products of a step's values with a weight: one, or those of high and low parts.
-template <Step S>
-constexpr int parts = S == Step::single ? 2
-                      : split           ? 3
-                                        : 1;
-
-/// Small products first.
-template <Step S>
-__device__ __forceinline__ void start_part(int part, ProductSums& sums, const InputFragment& input,
-                                           PlainOperand weights) {
-    if constexpr (S == Step::single) {
-        add<bf16>(sums, input.high, part == 0 ? plain_after(weights, low_bytes) : weights);
-    } else if constexpr (split) {
-        using Part = typename PartOf<bf16_thrice>::type;
-        add<Part>(sums, part == 0 ? input.low : input.high, part == 1 ? plain_after(weights, low_bytes) : weights);
-    } else {
-        add<typename OperandOf<native>::type>(sums, input.high, weights);
-    }
-}
-
-/// Starts a part of the products of one fragment of positions at one offset along the height; `weights` moves on.
-template <Step S>
-__device__ __forceinline__ void start_tap(int part, Sums& sums, int m, const InputFragment& input, const Reach& reach,
-                                          u32 mask_h, PlainOperand& weights, bool multiplies) {
-    constexpr int phase_bytes = 4 * tap_words * product_phases;
-#pragma unroll
-    for (int phase = 0; phase < sum_phases / product_phases; ++phase) {
-        if (!packed && !side_by_side && !has_tap(phase, reach.mask_d, mask_h, reach.mask_w)) continue;
-        if (multiplies) start_part<S>(part, reinterpret_cast<ProductSums&>(sums[m][phase]), input, weights);
-        weights = plain_after(weights, phase_bytes);
-    }
-}
-
-/// Starts all products of row `row` of fragments at an offset, or all offsets along the height. Those of the same sums
-/// are not next to each other.
-template <Step S>
-__device__ __forceinline__ void start_row(Sums& sums, int row, const InputFragment& input, const Reach& reach, int h,
-                                          PlainOperand first_weights) {
-#pragma unroll
-    for (int part = 0; part < parts<S>; ++part) {
-        PlainOperand weights = first_weights;
-        if constexpr (reuse_rows) {
-#pragma unroll
-            for (int offset = 0; offset < AxisH::offsets; ++offset) {
-                const int m = row - (AxisH::offsets - 1 - offset);
-                start_tap<S>(part, sums, m, input, reach, AxisH::mask(offset), weights, m >= 0 && m < m_fragments);
-            }
-        } else {
-            start_tap<S>(part, sums, row, input, reach, AxisH::mask(h), weights, true);
-        }
-    }
-}
-
 /// Bytes of the weights of a step at an offset, or at all offsets along the height.
 __device__ __forceinline__ int offset_bytes(const Reach& reach, int h) {
     int taps = 0;
@@ -169,6 +90,29 @@ __device__ __forceinline__ void multiply_body(Sums& sums, Rows& rows, const Chun
     wgmma_wait<ring_fragments - 1>();
 }
 
+/// All offsets of a chunk, body by body; of pairs, then the offset that stands alone.
+template <class Between>
+__device__ __forceinline__ void multiply_offsets(Sums& sums, Rows& rows, const Chunk& chunk, PlainOperand weights,
+                                                 const Between& between) {
+    Walk walk{};
+    const int planes = chunk.count_d * chunk.count_w;
+    const int rounds_h = reuse_rows ? 1 : chunk.count_h;
+    const int offsets = (tap_pairs ? planes / 2 : planes) * steps * rounds_h;
+#pragma unroll 1
+    for (int offset = 0; offset < offsets; offset += body_offsets) {
+        multiply_body<tap_pairs ? Step::pair : Step::channels>(sums, rows, chunk, walk, weights);
+        between();
+    }
+    if constexpr (tap_pairs) {
+        const int singles = planes % 2 * steps * rounds_h;
+#pragma unroll 1
+        for (int offset = 0; offset < singles; ++offset) {
+            multiply_body<Step::single>(sums, rows, chunk, walk, weights);
+            between();
+        }
+    }
+}
+
 template <class Between>
 __device__ __forceinline__ void multiply_by_warpgroups(Sums& sums, const u32* stage, const u32* weights, Rows& rows,
                                                        const Place& place, int warp_n, const Between& between) {
@@ -178,24 +122,12 @@ __device__ __forceinline__ void multiply_by_warpgroups(Sums& sums, const u32* st
                       place,
                       count_of(AxisD::joined, AxisD::offsets, place.run_d),
                       count_of(AxisW::joined, AxisW::offsets, place.run_w),
-                      reuse_rows ? 1 : count_of(AxisH::joined, AxisH::offsets, place.run_h)};
-    PlainOperand operand = plain_operand(weights + warp_n * (product_phases * n_fragments * fragment_words));
-    Walk walk{};
-    const int planes = chunk.count_d * chunk.count_w;
-    const int offsets = (tap_pairs ? planes / 2 : planes) * steps * chunk.count_h;
-    constexpr Step step = tap_pairs ? Step::pair : Step::channels;
-#pragma unroll 1
-    for (int offset = 0; offset < offsets; offset += body_offsets) {
-        multiply_body<step>(sums, rows, chunk, walk, operand);
-        between();
-    }
-    if constexpr (tap_pairs) {
-        const int singles = planes % 2 * steps * chunk.count_h;
-#pragma unroll 1
-        for (int offset = 0; offset < singles; ++offset) {
-            multiply_body<Step::single>(sums, rows, chunk, walk, operand);
-            between();
-        }
+                      count_of(AxisH::joined, AxisH::offsets, place.run_h)};
+    const PlainOperand operand = plain_operand(weights + warp_n * (product_phases * n_fragments * fragment_words));
+    if constexpr (reuse_columns) {
+        multiply_slabs(sums, rows, chunk, operand, between);
+    } else {
+        multiply_offsets(sums, rows, chunk, operand, between);
     }
     if constexpr (!boxes) wgmma_wait<0>();  // the barrier of the next chunk frees this one's stage
 }
