@@ -81,7 +81,7 @@ TEST_CASE("four warps take weights that stay, and columns of rows that serve sev
 
 TEST_CASE("what a lane reads of a row serves all taps along the width") {
     // Words of a row begin at even and at odd ones; offsets are odd and even in number.
-    for (const char* problem : {"3d n1 ci12 co24 g1 i5x8x14 k3x3x3 s1x1x1 p0x0x0 op0x0x0 d1x1x1 bias f32 nchw",
+    for (const char* problem : {"3d n1 ci12 co24 g1 i5x8x16 k3x3x3 s1x1x1 p0x0x0 op0x0x0 d1x1x1 bias f32 nchw",
                                 "2d n2 ci9 co16 g1 i10x20 k2x4 s1x1 p0x1 op0x0 d1x1 nobias f32 nchw",
                                 "2d n2 ci12 co16 g1 i12x16 k4x4 s2x2 p1x1 op0x0 d1x1 bias f32 nchw"}) {
         for (const std::int64_t math : {1, 3}) {
@@ -90,7 +90,7 @@ TEST_CASE("what a lane reads of a row serves all taps along the width") {
         }
         check_warpgroups(problem, {{"reuse_columns", 1}, {"direct_store", 1}});
     }
-    check_warpgroups("3d n1 ci12 co24 g1 i5x8x14 k3x3x3 s1x1x1 p0x0x0 op0x0x0 d1x1x1 bias f32 nchw",
+    check_warpgroups("3d n1 ci12 co24 g1 i5x8x16 k3x3x3 s1x1x1 p0x0x0 op0x0x0 d1x1x1 bias f32 nchw",
                      {{"reuse_columns", 1}, {"reuse_rows", 1}});
     check_warpgroups("1d n3 ci24 co24 g1 i150 k5 s1 p2 op0 d1 bias bf16 nchw", {{"reuse_columns", 1}});
 }
