@@ -51,6 +51,8 @@ struct Launch {
     /// May start before the launch before it in the same call has ended: the kernel itself waits for that where it
     /// must. Not for a plan's first launch.
     bool overlaps = false;
+    /// Blocks that run at the same time and share their shared memory: neighbours along x.
+    std::int64_t cluster = 1;
     std::vector<Argument> arguments;
     friend bool operator==(const Launch&, const Launch&) = default;
 };
@@ -59,6 +61,9 @@ struct Launch {
 inline constexpr std::int64_t k_default_alignment = 16;
 /// The most that a plan may ask for.
 inline constexpr std::int64_t k_most_alignment = 256;
+
+/// Blocks of a cluster that every device with clusters has room for.
+inline constexpr std::int64_t k_most_cluster_blocks = 8;
 
 /// Tensor maps that a launch may take.
 inline constexpr std::size_t k_most_tensor_maps = 8;
@@ -83,10 +88,10 @@ struct LaunchPlan {
 /// asks for k_default_alignment; one without batch tiles or packed weights has none.
 [[nodiscard]] LaunchPlan launch_plan_from_json(const std::string& text);
 
-/// Checks a plan against its problem and device: geometry within the device's limits, shared memory, workspace and
-/// packed weights within `workspace_limit` bytes and every offset inside them, tensor maps (inside what they map),
-/// argument kinds and counts, alignment, what a weights_only launch takes. Throws Error(bad_input) naming the first
-/// rule broken. A plan that came from a database passes here before any launch.
+/// Checks a plan against its problem and device: geometry and clusters within the device's limits, shared memory,
+/// workspace and packed weights within `workspace_limit` bytes and every offset inside them, tensor maps (inside what
+/// they map), argument kinds and counts, alignment, what a weights_only launch takes. Throws Error(bad_input) naming
+/// the first rule broken. A plan that came from a database passes here before any launch.
 void check_plan(const LaunchPlan& plan, const Problem& problem, const DeviceInfo& device,
                 std::int64_t workspace_limit = std::int64_t{1} << 30);
 

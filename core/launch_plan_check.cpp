@@ -160,6 +160,22 @@ void check_overlaps(const std::vector<Launch>& launches, const DeviceInfo& devic
     }
 }
 
+void check_cluster(const Launch& launch, const DeviceInfo& device) {
+    if (launch.cluster < 1 || launch.cluster > k_most_cluster_blocks) {
+        reject(fmt::format("cluster of {} ({}) must be 1 to {}", launch.kernel, launch.cluster, k_most_cluster_blocks));
+    }
+    if (launch.cluster == 1) return;
+    // A grid that grows along x stays a multiple.
+    if (launch.grid[0] % launch.cluster != 0) {
+        reject(fmt::format("grid x of {} ({}) must be a multiple of its cluster ({})", launch.kernel, launch.grid[0],
+                           launch.cluster));
+    }
+    if (device.kind == DeviceKind::cuda && device.compute_major < 9) {
+        reject(fmt::format("clusters of {} need compute capability 9.0, {} has {}.{}", launch.kernel, device.name,
+                           device.compute_major, device.compute_minor));
+    }
+}
+
 // What is run once for many calls may depend on nothing that differs between them, and must be there before its use.
 void check_weights_only(const std::vector<Launch>& launches) {
     bool packed = false;
@@ -232,6 +248,7 @@ void check_plan(const LaunchPlan& plan, const Problem& problem, const DeviceInfo
     bool writes_output = false;
     for (const Launch& launch : plan.launches) {
         check_geometry(launch, problem.batch, device);
+        check_cluster(launch, device);
         check_arguments(launch, memory);
         check_tensor_maps(plan, launch, problem, device);
         writes_output |= takes(launch, ArgumentKind::output);

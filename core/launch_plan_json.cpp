@@ -99,6 +99,7 @@ Launch launch_from_json(const Json& json) {
     launch.shared_bytes = json.at("shared_bytes").get<std::int64_t>();
     launch.weights_only = json.value("weights_only", false);
     launch.overlaps = json.value("overlaps", false);
+    launch.cluster = json.value("cluster", std::int64_t{1});
     for (const Json& argument : json.at("arguments"))
         launch.arguments.push_back(argument_from_json(argument));
     return launch;
@@ -126,6 +127,7 @@ std::string to_json(const LaunchPlan& plan) {
                                     {"shared_bytes", launch.shared_bytes},
                                     {"weights_only", launch.weights_only},
                                     {"overlaps", launch.overlaps},
+                                    {"cluster", launch.cluster},
                                     {"arguments", arguments}});
     }
     return json.dump();

@@ -31,15 +31,19 @@ DevicePointer Device::allocate(std::size_t bytes) {
 
 // The smallest block that is large enough and not much larger.
 std::optional<DevicePointer> Device::take_spare(std::size_t bytes) {
-    const auto found = spare_.lower_bound(bytes);
-    if (found == spare_.end() || found->first > bytes + bytes / k_loose_share + k_loose_bytes) return std::nullopt;
-    const auto [capacity, pointer] = *found;
-    if (limit_ && capacity > *limit_ - allocated_) return std::nullopt;
-    spare_.erase(found);
-    spare_bytes_ -= capacity;
-    sizes_.emplace(pointer, capacity);
-    allocated_ += capacity;
-    return pointer;
+    const std::size_t most = bytes + bytes / k_loose_share + k_loose_bytes;
+    auto best = spare_.end();
+    for (auto block = spare_.begin(); block != spare_.end(); ++block) {
+        const bool fits = block->bytes >= bytes && block->bytes <= most;
+        if (fits && (best == spare_.end() || block->bytes < best->bytes)) best = block;
+    }
+    if (best == spare_.end() || (limit_ && best->bytes > *limit_ - allocated_)) return std::nullopt;
+    const Block block = *best;
+    spare_.erase(best);
+    spare_bytes_ -= block.bytes;
+    sizes_.emplace(block.pointer, block.bytes);
+    allocated_ += block.bytes;
+    return block.pointer;
 }
 
 DevicePointer Device::take_or_make_room(std::size_t bytes) {
@@ -62,21 +66,30 @@ void Device::release(DevicePointer pointer) noexcept {
     const std::size_t capacity = found->second;
     allocated_ -= capacity;
     sizes_.erase(found);
-    if (!keeps_released_ || spare_bytes_ + capacity > memory_limit() / k_spare_share) {
-        give_memory_back(pointer);
-        return;
+    if (!keeps_released_ || !keep_spare({pointer, capacity})) give_memory_back(pointer);
+}
+
+// False where it is too large to wait.
+bool Device::keep_spare(const Block& block) noexcept {
+    const std::size_t most = memory_limit() / k_spare_share;
+    if (block.bytes > most) return false;
+    while (spare_bytes_ > most - block.bytes) {
+        give_memory_back(spare_.front().pointer);
+        spare_bytes_ -= spare_.front().bytes;
+        spare_.erase(spare_.begin());
     }
     try {
-        spare_.emplace(capacity, pointer);
-        spare_bytes_ += capacity;
+        spare_.push_back(block);
     } catch (const std::bad_alloc&) {
-        give_memory_back(pointer);
+        return false;
     }
+    spare_bytes_ += block.bytes;
+    return true;
 }
 
 void Device::give_spare_back() noexcept {
-    for (const auto& [capacity, pointer] : spare_)
-        give_memory_back(pointer);
+    for (const Block& block : spare_)
+        give_memory_back(block.pointer);
     spare_.clear();
     spare_bytes_ = 0;
 }

@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -61,7 +60,8 @@ struct LaunchGeometry {
     std::array<std::int64_t, 3> grid{1, 1, 1};
     std::array<std::int64_t, 3> block{1, 1, 1};
     std::int64_t shared_bytes = 0;
-    bool overlaps = false;  ///< may start before what was enqueued before it on the stream has ended
+    bool overlaps = false;     ///< may start before what was enqueued before it on the stream has ended
+    std::int64_t cluster = 1;  ///< blocks along x that run together; the grid is a multiple of it
 };
 
 /// The device has no memory left, or the limit leaves none.
@@ -144,8 +144,14 @@ protected:
     void give_spare_back() noexcept;
 
 private:
+    struct Block {
+        DevicePointer pointer;
+        std::size_t bytes;  // as taken from the driver
+    };
+
     [[nodiscard]] std::optional<DevicePointer> take_spare(std::size_t bytes);
     [[nodiscard]] DevicePointer take_or_make_room(std::size_t bytes);
+    [[nodiscard]] bool keep_spare(const Block& block) noexcept;
     [[nodiscard]] virtual DevicePointer take_memory(std::size_t bytes) = 0;
     virtual void give_memory_back(DevicePointer pointer) noexcept = 0;
 
@@ -153,7 +159,7 @@ private:
     std::size_t allocated_ = 0;
     std::unordered_map<DevicePointer, std::size_t> sizes_;  // as taken from the driver
     bool keeps_released_ = false;
-    std::multimap<std::size_t, DevicePointer> spare_;  // released, by size
+    std::vector<Block> spare_;  // released, those that wait longest first
     std::size_t spare_bytes_ = 0;
 };
 

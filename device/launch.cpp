@@ -76,7 +76,8 @@ void launch_plan(Device& device, Module& module, const LaunchPlan& plan, std::in
         pack(device, launch, tensors, packed);
         const bool overlaps = launch.overlaps && !first;
         first = false;
-        device.launch(module, launch.kernel, {grid_for(launch, batch), launch.block, launch.shared_bytes, overlaps},
+        device.launch(module, launch.kernel,
+                      {grid_for(launch, batch), launch.block, launch.shared_bytes, overlaps, launch.cluster},
                       packed.pointers.data(), tensors.stream);
     }
 }

@@ -25,34 +25,83 @@ __device__ __forceinline__ float half_of(float word, int half) {
     return to_float(T{static_cast<u16>(__float_as_uint(word) >> (16 * half))});
 }
 
+/// The channels of word `word` of a step.
 template <class T>
+__device__ __forceinline__ void put_word(InputStep& input, int word, float value) {
+    if constexpr (sizeof(T) == 2) {
+        input.channel[2 * word] = half_of<T>(value, 0);
+        input.channel[2 * word + 1] = half_of<T>(value, 1);
+    } else {
+        input.channel[word] = value;
+    }
+}
+
+/// One position.
 __device__ __forceinline__ InputStep load_input(const u32* words) {
     InputStep input{};
 #pragma unroll
     for (int word = 0; word < step_words; word += input_vector) {
         const auto loaded = load<input_vector>(reinterpret_cast<const float*>(words + word * word_pitch));
 #pragma unroll
-        for (int i = 0; i < input_vector; ++i) {
-            if constexpr (sizeof(T) == 2) {
-                input.channel[2 * (word + i)] = half_of<T>(loaded.v[i], 0);
-                input.channel[2 * (word + i) + 1] = half_of<T>(loaded.v[i], 1);
-            } else {
-                input.channel[word + i] = loaded.v[i];
-            }
-        }
+        for (int i = 0; i < input_vector; ++i)
+            put_word<Element>(input, word + i, loaded.v[i]);
     }
     return input;
 }
 
-struct WeightStep {
-    float word[step_channels * lane_columns];
+/// `row_vector` positions side by side, from `input[first]` on.
+__device__ __forceinline__ void load_inputs(InputStep (&input)[m_fragments], int first, const u32* words) {
+    if constexpr (row_vector == 1) {
+        input[first] = load_input(words);
+        return;
+    }
+#pragma unroll
+    for (int word = 0; word < step_words; ++word) {
+        const auto loaded = load<row_vector>(reinterpret_cast<const float*>(words + word * word_pitch));
+#pragma unroll
+        for (int i = 0; i < row_vector; ++i)
+            put_word<Element>(input[first + i], word, loaded.v[i]);
+    }
+}
+
+/// Channels of a step whose weights are whole vectors.
+__device__ constexpr int make_weight_channels() {
+    int channels = 1;
+    while (channels * lane_columns % weight_vector != 0)
+        channels *= 2;
+    return channels;
+}
+constexpr int weight_channels = make_weight_channels();
+
+// Offsets of an axis in one unrolled body: several where its phases are joined.
+constexpr int unrolled_d = AxisD::joined ? config::unroll_taps : 1;
+constexpr int unrolled_h = AxisH::joined ? config::unroll_taps : 1;
+constexpr int unrolled_w = AxisW::joined ? config::unroll_taps : 1;
+
+/// Which phases have a tap at an offset is known where all have one at every offset, or where offsets are unrolled.
+template <class A>
+__device__ constexpr bool known_masks(int unrolled) {
+    return A::uniform || unrolled >= A::offsets;
+}
+constexpr bool masks_known =
+    known_masks<AxisD>(unrolled_d) && (reuse_rows || known_masks<AxisH>(unrolled_h)) && known_masks<AxisW>(unrolled_w);
+
+/// Phases whose weights are at hand together: an input meets some 16 columns in a row, whose sums and weights the
+/// assembler lays into different banks of registers.
+constexpr int group_columns = lane_columns > 8 || !masks_known ? lane_columns : 16;
+constexpr int phase_group = sum_phases < group_columns / lane_columns ? sum_phases : group_columns / lane_columns;
+
+struct Weights {
+    float word[weight_channels * lane_columns];
 };
 
-__device__ __forceinline__ WeightStep load_weights(const u32* words) {
-    WeightStep weights{};
+/// The weights of channels `channel` on of one tap.
+__device__ __forceinline__ Weights load_weights(const u32* tap, int channel) {
+    Weights weights{};
 #pragma unroll
-    for (int word = 0; word < step_channels * lane_columns; word += weight_vector) {
-        const auto loaded = load<weight_vector>(reinterpret_cast<const float*>(words + word * column_lanes));
+    for (int word = 0; word < weight_channels * lane_columns; word += weight_vector) {
+        const int before = (channel * lane_columns + word) * column_lanes;
+        const auto loaded = load<weight_vector>(reinterpret_cast<const float*>(tap + before));
 #pragma unroll
         for (int i = 0; i < weight_vector; ++i)
             weights.word[word + i] = loaded.v[i];
@@ -77,30 +126,85 @@ __device__ __forceinline__ Rows rows_of_lane(int warp_m, int lead) {
     return rows;
 }
 
-/// One offset: the positions `input[first...]` against the weights of every phase that has a tap here. `weights` moves
-/// on.
+/// Phases that have a tap at an offset, of each axis, as bits.
+struct Masks {
+    u32 d, h, w;
+
+    __device__ __forceinline__ bool has(int phase) const {
+        return (AxisD::uniform || (d >> phase / (AxisH::tapped * AxisW::tapped) & 1) != 0) &&
+               (AxisH::uniform || (h >> phase / AxisW::tapped % AxisH::tapped & 1) != 0) &&
+               (AxisW::uniform || (w >> phase % AxisW::tapped & 1) != 0);
+    }
+};
+
+/// Weights of a group of phases.
+struct GroupWeights {
+    Weights of[phase_group];
+};
+
+/// Some channels of a step at one offset: the positions `input[first...]` against the weights of a group of phases.
+/// Columns run back and forth, so that each product has an input or a weight of the one before.
 template <int Count>
-__device__ __forceinline__ void multiply_tap(Sums& sums, const InputStep (&input)[Count], int first, u32 mask_d,
-                                             u32 mask_h, u32 mask_w, const u32*& weights) {
+__device__ __forceinline__ void multiply_group(Sums& sums, const InputStep (&input)[Count], int first, int channel,
+                                               const GroupWeights& weights, int first_phase, const Masks& masks) {
+    constexpr int columns = phase_group * lane_columns;
 #pragma unroll
-    for (int phase = 0; phase < sum_phases; ++phase) {
-        const bool tapped = (AxisD::uniform || (mask_d >> phase / (AxisH::tapped * AxisW::tapped) & 1) != 0) &&
-                            (AxisH::uniform || (mask_h >> phase / AxisW::tapped % AxisH::tapped & 1) != 0) &&
-                            (AxisW::uniform || (mask_w >> phase % AxisW::tapped & 1) != 0);
-        if (!tapped) continue;
-        const WeightStep weight = load_weights(weights);
+    for (int c = 0; c < weight_channels; ++c) {
 #pragma unroll
-        for (int channel = 0; channel < step_channels; ++channel) {
+        for (int m = 0; m < m_fragments; ++m) {
 #pragma unroll
-            for (int m = 0; m < m_fragments; ++m) {
-#pragma unroll
-                for (int column = 0; column < lane_columns; ++column) {
-                    float& sum = sums[m][phase][column / fragment_sums][column % fragment_sums];
-                    sum = fmaf(input[first + m].channel[channel], weight.word[channel * lane_columns + column], sum);
-                }
+            for (int i = 0; i < columns; ++i) {
+                const int at = m % 2 == 0 ? i : columns - 1 - i;
+                const int phase = first_phase + at / lane_columns;
+                const int column = at % lane_columns;
+                if (phase_group > 1 && (phase >= sum_phases || !masks.has(phase))) continue;
+                float& sum = sums[m][phase][column / fragment_sums][column % fragment_sums];
+                sum = fmaf(input[first + m].channel[channel + c],
+                           weights.of[at / lane_columns].word[c * lane_columns + column], sum);
             }
         }
-        weights += tap_words;
+    }
+}
+
+/// Those of the phases that have a tap, which lie behind one another.
+__device__ __forceinline__ GroupWeights load_group(const u32* taps, int channel, int first_phase, const Masks& masks) {
+    GroupWeights group;
+    int before = 0;
+#pragma unroll
+    for (int i = 0; i < phase_group; ++i) {
+        if (first_phase + i >= sum_phases || !masks.has(first_phase + i)) continue;
+        group.of[i] = load_weights(taps + before * tap_words, channel);
+        ++before;
+    }
+    return group;
+}
+
+__device__ __forceinline__ int taps_of(int first_phase, const Masks& masks) {
+    int taps = 0;
+#pragma unroll
+    for (int i = 0; i < phase_group; ++i)
+        taps += first_phase + i < sum_phases && masks.has(first_phase + i) ? 1 : 0;
+    return taps;
+}
+
+/// One offset: the positions `input[first...]` against the weights of every phase that has a tap here; the next
+/// channels' weights are on their way while some are used. `weights` moves on.
+template <int Count>
+__device__ __forceinline__ void multiply_tap(Sums& sums, const InputStep (&input)[Count], int first, const Masks& masks,
+                                             const u32*& weights) {
+#pragma unroll
+    for (int phase = 0; phase < sum_phases; phase += phase_group) {
+        if (phase_group == 1 && !masks.has(phase)) continue;
+        GroupWeights group = load_group(weights, 0, phase, masks);
+#pragma unroll
+        for (int channel = 0; channel < step_channels; channel += weight_channels) {
+            GroupWeights next = group;
+            if (channel + weight_channels < step_channels)
+                next = load_group(weights, channel + weight_channels, phase, masks);
+            multiply_group(sums, input, first, channel, group, phase, masks);
+            group = next;
+        }
+        weights += taps_of(phase, masks) * tap_words;
     }
 }
 
@@ -114,11 +218,6 @@ constexpr int row_words = row_pitch * position_pitch;
 /// Rows of positions that serve all taps along the height.
 constexpr int reused_rows = reuse_rows ? m_fragments + (AxisH::offsets - 1) * AxisH::unit : m_fragments;
 
-// Offsets of an axis in one unrolled body: several where its phases are joined.
-constexpr int unrolled_d = AxisD::joined ? config::unroll_taps : 1;
-constexpr int unrolled_h = AxisH::joined ? config::unroll_taps : 1;
-constexpr int unrolled_w = AxisW::joined ? config::unroll_taps : 1;
-
 /// Steps in one unrolled body, so that it has some 1,000 multiplications.
 __device__ constexpr int make_unrolled_steps() {
     int count = 1;
@@ -127,6 +226,32 @@ __device__ constexpr int make_unrolled_steps() {
     return count;
 }
 constexpr int unrolled_steps = make_unrolled_steps();
+
+/// All taps along the height of a phase, row by row: an input meets the columns of every tap that it has.
+constexpr bool rows_first = reuse_rows && sum_phases == 1 && AxisH::offsets * lane_columns * weight_channels <= 48;
+__device__ __forceinline__ void multiply_rows(Sums& sums, const InputStep (&input)[reused_rows], const u32*& weights) {
+#pragma unroll
+    for (int channel = 0; channel < step_channels; channel += weight_channels) {
+        Weights taps[AxisH::offsets];
+#pragma unroll
+        for (int h = 0; h < AxisH::offsets; ++h)
+            taps[h] = load_weights(weights + h * tap_words, channel);
+#pragma unroll
+        for (int i = 0; i < weight_channels * reused_rows * AxisH::offsets; ++i) {
+            const int c = i / (reused_rows * AxisH::offsets);
+            const int row = i / AxisH::offsets % reused_rows;
+            const int h = i % AxisH::offsets;
+            const int m = row - (AxisH::offsets - 1 - h) * AxisH::unit;
+            if (m < 0 || m >= m_fragments) continue;
+#pragma unroll
+            for (int column = 0; column < lane_columns; ++column) {
+                float& sum = sums[m][0][column / fragment_sums][column % fragment_sums];
+                sum = fmaf(input[row].channel[channel + c], taps[h].word[c * lane_columns + column], sum);
+            }
+        }
+    }
+    weights += AxisH::offsets * tap_words;
+}
 
 /// All steps at one offset along depth and width: rows that lie above each other serve all offsets along the height.
 __device__ __forceinline__ void multiply_reusing(Sums& sums, const u32* stage, const Rows& rows, const Place& place,
@@ -137,10 +262,15 @@ __device__ __forceinline__ void multiply_reusing(Sums& sums, const u32* stage, c
         InputStep input[reused_rows];
 #pragma unroll
         for (int row = 0; row < reused_rows; ++row)
-            input[row] = load_input<Element>(first + step * (step_words * word_pitch) + row * row_words);
+            input[row] = load_input(first + step * (step_words * word_pitch) + row * row_words);
+        if constexpr (rows_first) {
+            multiply_rows(sums, input, weights);
+            continue;
+        }
 #pragma unroll
         for (int h = 0; h < AxisH::offsets; ++h)
-            multiply_tap(sums, input, (AxisH::offsets - 1 - h) * AxisH::unit, mask_d, AxisH::mask(h), mask_w, weights);
+            multiply_tap(sums, input, (AxisH::offsets - 1 - h) * AxisH::unit, {mask_d, AxisH::mask(h), mask_w},
+                         weights);
     }
 }
 
@@ -157,9 +287,9 @@ __device__ __forceinline__ void multiply_each(Sums& sums, const u32* stage, cons
         for (int step = 0; step < steps; ++step) {
             InputStep input[m_fragments];
 #pragma unroll
-            for (int m = 0; m < m_fragments; ++m)
-                input[m] = load_input<Element>(positions[m] + step * (step_words * word_pitch));
-            multiply_tap(sums, input, 0, mask_d, AxisH::mask(h), mask_w, weights);
+            for (int m = 0; m < m_fragments; m += row_vector)
+                load_inputs(input, m, positions[m] + step * (step_words * word_pitch));
+            multiply_tap(sums, input, 0, {mask_d, AxisH::mask(h), mask_w}, weights);
         }
     }
 }
@@ -168,7 +298,7 @@ __device__ __forceinline__ void multiply_each(Sums& sums, const u32* stage, cons
 template <class Between>
 __device__ __forceinline__ void multiply_chunk(Sums& sums, const u32* stage, const u32* weights, const Rows& rows,
                                                const Place& place, int warp_n, const Between&) {
-    weights += warp_n * warp_words + threadIdx.x % column_lanes * weight_vector;
+    weights += warp_n * warp_words + column_lane() * weight_vector;
 #pragma unroll unrolled_d
     for (int d = 0; d < place.run_d.count; ++d) {
 #pragma unroll unrolled_w

@@ -6,8 +6,9 @@
 
 namespace tconv::product {
 
-/// A thread packs one word.
+/// A part is one word, of one element.
 constexpr int pack_parts = tap_words;
+constexpr int pack_elements = 1;
 
 /// Number of a word among those of its lane.
 __device__ __forceinline__ int lane_word(int part) {
@@ -22,10 +23,15 @@ __device__ __forceinline__ int pack_column(int part) {
            column % fragment_sums;
 }
 
-/// `weight` gives the element of a channel of the step.
+/// Channel of the step that a part has.
+__device__ __forceinline__ int pack_channel(int part, int /*element*/) {
+    return lane_word(part) / lane_columns;
+}
+
+/// `weight` gives the part's element.
 template <class WeightOf>
 __device__ __forceinline__ void pack_part(u32* tap, int part, const WeightOf& weight, bool /*alone*/) {
-    tap[part] = __float_as_uint(to_float(weight(lane_word(part) / lane_columns, 0)));
+    tap[part] = __float_as_uint(to_float(weight(0, 0)));
 }
 
 }  // namespace tconv::product

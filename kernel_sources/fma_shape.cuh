@@ -28,16 +28,22 @@ constexpr int lane_columns = config::lane_columns;
 constexpr int fragment_rows = row_lanes;
 constexpr int fragment_sums = lane_columns / config::n_fragments;
 constexpr int fragment_columns = column_lanes * fragment_sums;
-__device__ __forceinline__ int fragment_row(int) {
-    return static_cast<int>(threadIdx.x) % 32 / column_lanes;
+/// Neighbouring lanes read the same weights: four of a load of 16 bytes are then served at once, not two.
+__device__ __forceinline__ int column_lane() {
+    return static_cast<int>(threadIdx.x) / 2 % column_lanes;
 }
-/// A lane has one row of a fragment.
+__device__ __forceinline__ int fragment_row(int) {
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+    return lane / (2 * column_lanes) * 2 + lane % 2;
+}
+/// A lane has one row of a fragment; those of so many fragments lie side by side and come in one load.
+constexpr int row_vector = config::row_vector;
 constexpr bool row_pairs = false;
 __device__ __forceinline__ int lane_row(int) {
     return fragment_row(0);
 }
 __device__ __forceinline__ int fragment_column(int i) {
-    return static_cast<int>(threadIdx.x) % column_lanes * fragment_sums + i;
+    return column_lane() * fragment_sums + i;
 }
 
 /// Words of the packed weights of one step, tap and fragment of columns.

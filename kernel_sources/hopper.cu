@@ -4,11 +4,12 @@
 // One warpgroup of a block only starts copies: boxes of positions by a tensor map of the input (channels last, 128
 // bytes of channels a position, zeros outside), weights as packed images; or tensors of 16 bits by tensor maps as they
 // are. The others multiply what has arrived and store tiles of the output. A block takes tile after tile, so the copies
-// of the next tile run while the last one is stored.
+// of the next tile run while the last one is stored. Two blocks may form a cluster, whose producers load what both need
+// once for both.
 #include "hopper_pack.cuh"
+#include "hopper_pipeline.cuh"
 #include "hopper_shape.cuh"
 #include "hopper_store.cuh"
-#include "tma.cuh"
 
 namespace tconv::hopper {
 
@@ -21,142 +22,6 @@ constexpr int registers_left =
     ((registers_at_start > 255 ? 248 : registers_at_start) * (consumers + 1) - k_producer_registers) / consumers / 8 *
     8;
 constexpr int consumer_registers = registers_left > 240 ? 240 : registers_left;
-
-/// Barriers of stages of shared memory that are filled and used in turn.
-struct Ring {
-    Barrier* full;   // the stage's operands have arrived
-    Barrier* empty;  // every consumer is done with them
-};
-
-/// A place in a ring, and the parity of its barriers' current phase.
-template <int Count>
-struct Turn {
-    int stage = 0;
-    u32 parity = 0;
-    __device__ __forceinline__ void advance() {
-        if (++stage < Count) return;
-        stage = 0;
-        parity ^= 1;
-    }
-};
-
-struct Pipeline {
-    Ring input;  // with barriers of its own where boxes are reused
-    Ring step;   // of the weights, unless they are resident, and of boxes that are not reused
-    unsigned char* inputs;
-    unsigned char* weights;
-    Barrier* resident;  // weights have arrived, for good
-    unsigned char* staging;
-};
-
-/// Where a warpgroup stands.
-struct Turns {
-    Turn<input_stages> input;
-    Turn<step_stages> step;
-};
-
-/// Where weights come from.
-template <bool Raw>
-struct WeightsOf {
-    using type = const unsigned char*;
-};
-template <>
-struct WeightsOf<true> {
-    using type = TensorMap;
-};
-using Weights = WeightsOf<raw_weights>::type;
-
-__device__ __forceinline__ void load_input(const Tile& tile, int block, int j_d, int j_h, int j_w, unsigned char* stage,
-                                           const TensorMap& input, Barrier& full) {
-    const int channel = (tile.group * channel_blocks + block) * map_row;
-    if constexpr (flat) {
-#pragma unroll
-        for (int i = 0; i < box_n; ++i) {
-            const int run = tile.batch + i;
-            if constexpr (raw_input) {
-                tma_load_box(stage + i * run_bytes, input, full,
-                             {run % entry_runs * run_positions, block * block_channels, tile.group, run / entry_runs});
-            } else {
-                tma_load_box(stage + i * run_bytes, input, full, {channel, run * run_positions, 0, 0, 0});
-            }
-        }
-    } else {
-        const int d = tile.q_d - tile.taps_d.offset - j_d * AxisD::offset_step;
-        const int h = tile.q_h - tile.taps_h.offset - j_h * AxisH::offset_step;
-        const int w = tile.q_w - tile.taps_w.offset - j_w * AxisW::offset_step;
-        tma_load_box(stage, input, full, {channel, w, h, d, tile.batch});
-    }
-}
-
-/// Of step number `step` of the tile, that of block `block` of channels and tap `tap`.
-__device__ __forceinline__ void load_weights(const Tile& tile, int block, int tap, int, unsigned char* stage,
-                                             const TensorMap& weights, Barrier& full) {
-#pragma unroll
-    for (int i = 0; i < weight_boxes; ++i) {
-        const WeightBox box = weight_box_at(tile.column + i * k_operand_values, tap);
-        tma_load_box(stage + i * weight_box, weights, full, {box.column, box.unit, block * block_channels, tile.group});
-    }
-}
-__device__ __forceinline__ void load_weights(const Tile& tile, int, int, int step, unsigned char* stage,
-                                             const unsigned char* packed, Barrier& full) {
-    tma_load_bytes(stage,
-                   packed + packed_weights(tile.phase_class, tile.group, tile.column / tile_n) +
-                       static_cast<i64>(step) * weight_stage,
-                   weight_stage, full);
-}
-
-__device__ __forceinline__ void prefetch_weights(const TensorMap& weights) {
-    tma_prefetch_map(weights);
-}
-__device__ __forceinline__ void prefetch_weights(const unsigned char*) {}
-
-__device__ __forceinline__ void load_tile(const Tile& tile, Turns& turns, const Pipeline& pipeline,
-                                          const TensorMap& input, const Weights& weights) {
-    constexpr int input_bytes = input_rows * k_operand_row;
-    int step = tile.first_block * tile.taps();
-    for (int block = tile.first_block; block < tile.end_block; ++block) {
-        if constexpr (reuse) {
-            if (tile.taps() == 0) return;
-            Barrier& full = pipeline.input.full[turns.input.stage];
-            barrier_wait(pipeline.input.empty[turns.input.stage], turns.input.parity ^ 1);
-            barrier_arrive_and_expect(full, input_bytes);
-            load_input(tile, block, AxisD::max_taps - 1, AxisH::max_taps - 1, AxisW::max_taps - 1,
-                       pipeline.inputs + turns.input.stage * input_stage, input, full);
-            turns.input.advance();
-        }
-        if constexpr (!steps_wait) continue;
-        for (int j_d = 0; j_d < tile.taps_d.count; ++j_d) {
-            for (int j_h = 0; j_h < tile.taps_h.count; ++j_h) {
-                for (int j_w = 0; j_w < tile.taps_w.count; ++j_w) {
-                    const int stage = turns.step.stage;
-                    Barrier& full = pipeline.step.full[stage];
-                    barrier_wait(pipeline.step.empty[stage], turns.step.parity ^ 1);
-                    barrier_arrive_and_expect(full, (resident ? 0 : weight_stage) + (reuse ? 0 : input_bytes));
-                    if constexpr (!reuse)
-                        load_input(tile, block, j_d, j_h, j_w, pipeline.inputs + stage * input_stage, input, full);
-                    if constexpr (!resident)
-                        load_weights(tile, block, tap_of(tile, j_d, j_h, j_w), step++,
-                                     pipeline.weights + stage * weight_stage, weights, full);
-                    turns.step.advance();
-                }
-            }
-        }
-    }
-}
-
-/// All weights of a block's tiles, which have the same columns.
-__device__ __forceinline__ void load_resident(const Tile& tile, const Pipeline& pipeline, const Weights& weights) {
-    for (int step = 0; step < weight_stages; ++step) {
-        Barrier& full = pipeline.resident[step / barrier_steps];
-        barrier_arrive_and_expect(full, weight_stage);
-        int rest = step;
-        const int j_w = split_off(rest, tile.taps_w.count);
-        const int j_h = split_off(rest, tile.taps_h.count);
-        const int j_d = split_off(rest, tile.taps_d.count);
-        load_weights(tile, rest, tap_of(tile, j_d, j_h, j_w), step, pipeline.weights + step * weight_stage, weights,
-                     full);
-    }
-}
 
 /// The products of one step. Split operands: high * high, high * low, low * high.
 __device__ __forceinline__ void multiply_step(float (&sums)[rows][tile_n / 2], const unsigned char* input,
@@ -184,12 +49,26 @@ __device__ __forceinline__ void multiply_step(float (&sums)[rows][tile_n / 2], c
     wgmma_commit();
 }
 
-__device__ __forceinline__ void release(const Ring& ring, int stage) {
-    if (threadIdx.x % 32 == 0) barrier_arrive(ring.empty[stage]);
+// Warpgroups that begin one after another stay apart, so that one stores while the others multiply. What lies between
+// the first and the last takes half of the stages.
+constexpr bool stagger = config::stagger != 0;
+
+/// Steps of the first tile after which the next warpgroup begins, where the tile does not end before.
+__device__ __forceinline__ int steps_ahead(const Tile& tile) {
+    constexpr int ring = step_stages / 2;
+    const int boxes = input_stages / 2 * tile.taps();
+    const int stages = !reuse ? ring : resident ? boxes : min(ring, boxes);
+    return max(stages / max(consumers - 1, 1), 1);
+}
+
+/// One step less before the next warpgroup begins; with 0 it has begun.
+__device__ __forceinline__ void count_ahead(int& steps, const Pipeline& pipeline) {
+    if (steps > 0 && --steps == 0 && threadIdx.x % k_warpgroup == 0)
+        barrier_arrive(pipeline.ahead[threadIdx.x / k_warpgroup]);
 }
 
 __device__ __forceinline__ void multiply_tile(float (&sums)[rows][tile_n / 2], const Tile& tile, Turns& turns,
-                                              const Pipeline& pipeline, const int (&first_rows)[rows]) {
+                                              const Pipeline& pipeline, const int (&first_rows)[rows], int& ahead) {
     if (tile.taps() == 0) {
 #pragma unroll
         for (int row = 0; row < rows; ++row) {
@@ -226,11 +105,12 @@ __device__ __forceinline__ void multiply_tile(float (&sums)[rows][tile_n / 2], c
                                   pipeline.weights + (resident ? step++ : stage) * weight_stage, used_stage >= 0);
                     // The products of the step before are done once only this one's are pending.
                     wgmma_wait<1>();
-                    if (steps_wait && used_stage >= 0) release(pipeline.step, used_stage);
+                    if (steps_wait && used_stage >= 0) release<shared_step_ring>(pipeline.step, used_stage);
                     if (reuse && used_input >= 0) {
-                        release(pipeline.input, used_input);
+                        release<shared_input_ring>(pipeline.input, used_input);
                         used_input = -1;
                     }
+                    if constexpr (stagger) count_ahead(ahead, pipeline);
                     used_stage = stage;
                     if constexpr (steps_wait) turns.step.advance();
                 }
@@ -242,8 +122,8 @@ __device__ __forceinline__ void multiply_tile(float (&sums)[rows][tile_n / 2], c
         }
     }
     wgmma_wait<0>();
-    if constexpr (steps_wait) release(pipeline.step, used_stage);
-    if constexpr (reuse) release(pipeline.input, used_input);
+    if constexpr (steps_wait) release<shared_step_ring>(pipeline.step, used_stage);
+    if constexpr (reuse) release<shared_input_ring>(pipeline.input, used_input);
 }
 
 /// Where a thread's sums of a split tile lie, behind the packed input: those of a warp in one line.
@@ -270,33 +150,37 @@ __device__ __forceinline__ void add_split(float (&sums)[tile_n / 2], const float
     }
 }
 
-__device__ __forceinline__ Pipeline make_pipeline() {
-    unsigned char* shared = dynamic_shared<unsigned char>();
-    // The swizzle follows the address.
-    const u64 past = reinterpret_cast<u64>(shared) % 1024;
-    unsigned char* inputs = shared + (past == 0 ? 0 : 1024 - past);
-    unsigned char* weights = inputs + input_stages * input_stage;
-    unsigned char* staging = weights + weight_stages * weight_stage;
-    Barrier* barriers = reinterpret_cast<Barrier*>(staging + consumers * staging_bytes);
-    Barrier* input_barriers = barriers + 2 * step_stages;
-    return {{input_barriers, input_barriers + input_stages},
-            {barriers, barriers + step_stages},
-            inputs,
-            weights,
-            input_barriers + 2 * input_stages,
-            staging};
-}
-
-__device__ __forceinline__ void init_barriers(const Ring& ring, int stages) {
-    for (int stage = 0; stage < stages; ++stage) {
-        barrier_init(ring.full[stage], 1);
-        barrier_init(ring.empty[stage], consumers * (k_warpgroup / 32));
+__device__ __forceinline__ void multiply_tiles(const Pipeline& pipeline, const Element* bias, Element* output,
+                                               unsigned char* workspace, int batch) {
+    const int group = threadIdx.x / k_warpgroup;
+    unsigned char* staging = pipeline.staging + group * staging_bytes;
+    int first_rows[rows];
+#pragma unroll
+    for (int row = 0; row < rows; ++row)
+        first_rows[row] = first_row(group * rows + row);
+    Turns turns;
+    Tile tile{};
+    int ahead = 0;
+    for (int number = blockIdx.x; find_tile(tile, number, batch); number += gridDim.x) {
+        if (stagger && number == static_cast<int>(blockIdx.x)) {
+            if (group > 0) barrier_wait_together(pipeline.ahead[group - 1], 0);
+            ahead = steps_ahead(tile);
+        }
+        float sums[rows][tile_n / 2];
+        multiply_tile(sums, tile, turns, pipeline, first_rows, ahead);
+        if (stagger && ahead > 0) {
+            ahead = 1;
+            count_ahead(ahead, pipeline);
+        }
+#pragma unroll
+        for (int row = 0; row < rows; ++row) {
+            if constexpr (splits == 1) {
+                Store::run(sums[row], tile, (group * rows + row) * k_product_rows, staging, bias, output, batch);
+            } else {
+                store_split(sums[row], split_sums(workspace, batch, number, row));
+            }
+        }
     }
-}
-
-__device__ __forceinline__ void init_resident(Barrier* barriers) {
-    for (int first = 0; first < weight_stages; first += barrier_steps)
-        barrier_init(barriers[first / barrier_steps], min(barrier_steps, weight_stages - first));
 }
 
 }  // namespace tconv::hopper
@@ -324,45 +208,26 @@ extern "C" __global__ void __launch_bounds__(tconv::hopper::threads, tconv::conf
     if (threadIdx.x == 0) {
         tma_prefetch_map(input);
         prefetch_weights(weights);
-        init_barriers(pipeline.step, step_stages);
-        if constexpr (reuse) init_barriers(pipeline.input, input_stages);
+        init_barriers<shared_step_ring>(pipeline.step, step_stages);
+        if constexpr (reuse) init_barriers<shared_input_ring>(pipeline.input, input_stages);
         if constexpr (resident) init_resident(pipeline.resident);
+        for (int i = 0; stagger && i < consumers; ++i)
+            barrier_init(pipeline.ahead[i], 1);
         barrier_init_fence();
     }
-    __syncthreads();
+    sync_all();
     let_next_launch_start();
     wait_for_launch_before();
 
-    const int group = threadIdx.x / k_warpgroup;
-    Turns turns;
-    Tile tile{};
-    if (group == consumers) {
+    if (threadIdx.x / k_warpgroup == consumers) {
         give_registers<k_producer_registers>();
-        if (threadIdx.x == consumers * k_warpgroup) {
-            if (resident && find_tile(tile, blockIdx.x, batch)) load_resident(tile, pipeline, weights);
-            for (int number = blockIdx.x; find_tile(tile, number, batch); number += gridDim.x)
-                load_tile(tile, turns, pipeline, input, weights);
-        }
-        return;
+        if (threadIdx.x == consumers * k_warpgroup) load_tiles(pipeline, input, weights, batch);
+    } else {
+        take_registers<consumer_registers>();
+        multiply_tiles(pipeline, bias, output, workspace, batch);
     }
-    take_registers<consumer_registers>();
-    unsigned char* staging = pipeline.staging + group * staging_bytes;
-    int first_rows[rows];
-#pragma unroll
-    for (int row = 0; row < rows; ++row)
-        first_rows[row] = first_row(group * rows + row);
-    for (int number = blockIdx.x; find_tile(tile, number, batch); number += gridDim.x) {
-        float sums[rows][tile_n / 2];
-        multiply_tile(sums, tile, turns, pipeline, first_rows);
-#pragma unroll
-        for (int row = 0; row < rows; ++row) {
-            if constexpr (splits == 1) {
-                Store::run(sums[row], tile, (group * rows + row) * k_product_rows, staging, bias, output, batch);
-            } else {
-                store_split(sums[row], split_sums(workspace, batch, number, row));
-            }
-        }
-    }
+    // No block ends while another may still signal its barriers.
+    if constexpr (cluster_blocks > 1) cluster_sync();
 }
 
 /// Adds the sums of split tiles up and stores them.
@@ -375,13 +240,13 @@ extern "C" __global__ void __launch_bounds__(tconv::k_warpgroup* tconv::hopper::
     const int group = threadIdx.x / k_warpgroup;
     unsigned char* staging = dynamic_shared<unsigned char>() + group * staging_bytes;
     Tile tile{};
-    for (int number = blockIdx.x * splits; find_tile(tile, number, batch); number += gridDim.x * splits) {
+    for (int index = blockIdx.x; find_tile(tile, split_number(index, 0), batch); index += gridDim.x) {
 #pragma unroll
         for (int row = 0; row < rows; ++row) {
             float sums[tile_n / 2] = {};
 #pragma unroll 1
             for (int split = 0; split < splits; ++split)
-                add_split(sums, split_sums(workspace, batch, number + split, row));
+                add_split(sums, split_sums(workspace, batch, split_number(index, split), row));
             Store::run(sums, tile, (group * rows + row) * k_product_rows, staging, bias, output, batch);
         }
     }

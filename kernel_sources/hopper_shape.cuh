@@ -52,6 +52,11 @@ constexpr int out_group = static_cast<int>(problem::out_channels / problem::grou
 constexpr int channel_blocks = (in_group + block_channels - 1) / block_channels;
 /// Where there are too few tiles, blocks share the channels of one, and a launch of its own adds their sums up.
 constexpr int splits = config::splits;
+/// Two blocks of a cluster take neighbouring tiles in step, and what both need is loaded once: weights for the same
+/// columns at two boxes of positions (cluster 2), input for two tiles of columns at the same positions (3).
+constexpr int cluster_blocks = config::cluster > 1 ? 2 : 1;
+constexpr bool share_weights = config::cluster == 2;
+constexpr bool share_input = config::cluster == 3;
 constexpr i64 kernel_volume = problem::kernel_d * problem::kernel_h * problem::kernel_w;
 constexpr i64 input_volume = problem::input_d * problem::input_h * problem::input_w;
 
@@ -171,6 +176,8 @@ constexpr int slots_dh = AxisD::slots * AxisH::slots;
 constexpr int slots = slots_dh * AxisW::slots;
 constexpr int columns = slots * out_group;
 constexpr int tiles_n = (columns + tile_n - 1) / tile_n;
+static_assert(!(share_weights && config::resident), "resident weights are loaded once");
+static_assert(!share_input || tiles_n % cluster_blocks == 0, "tiles of columns come in pairs");
 /// Steps along K for which packed weights of a tile have room.
 constexpr i64 most_steps = static_cast<i64>(channel_blocks) * AxisD::max_taps * AxisH::max_taps * AxisW::max_taps;
 
@@ -241,21 +248,34 @@ __device__ __forceinline__ int split_off(int& number, int count) {
     return digit;
 }
 
-/// The column, the first position of the box and what else follows from the phases; takes them off `number`.
-__device__ __forceinline__ void place_tile(Tile& tile, int number, int batches, int pieces_d, int pieces_h,
+/// Boxes and tiles of columns that the blocks of a cluster take together.
+constexpr int box_step = share_weights ? cluster_blocks : 1;
+constexpr int column_step = share_input ? cluster_blocks : 1;
+
+/// How many numbers the tiles have that lie in `boxes` boxes.
+__device__ __forceinline__ int places_of(int boxes) {
+    return (boxes + box_step - 1) / box_step * (tiles_n / column_step) * static_cast<int>(problem::groups);
+}
+
+/// The column, the first position of the box and what else follows from the phases, for block `rank` of a cluster; of
+/// an odd number of boxes the last one's neighbour lies behind the last batch entry.
+__device__ __forceinline__ void place_tile(Tile& tile, int number, int rank, int batches, int pieces_d, int pieces_h,
                                            int pieces_w) {
-    if constexpr (config::tile_order != 0) tile.column = split_off(number, tiles_n) * tile_n;
-    tile.q_w = AxisW::first(tile.phase_w) + split_off(number, pieces_w) * AxisW::box;
-    tile.q_h = AxisH::first(tile.phase_h) + split_off(number, pieces_h) * AxisH::box;
-    tile.q_d = AxisD::first(tile.phase_d) + split_off(number, pieces_d) * AxisD::box;
-    if constexpr (config::tile_order != 0 && problem::groups == 1) {
-        tile.batch = number * box_n;
-        tile.group = 0;
-    } else {
-        tile.batch = split_off(number, batches) * box_n;
-        if constexpr (config::tile_order == 0) tile.column = split_off(number, tiles_n) * tile_n;
+    if constexpr (config::tile_order != 0) tile.column = split_off(number, tiles_n / column_step);
+    int box = number;
+    if constexpr (config::tile_order == 0 || problem::groups > 1) {
+        box = split_off(number, (pieces_w * pieces_h * pieces_d * batches + box_step - 1) / box_step);
+        if constexpr (config::tile_order == 0) tile.column = split_off(number, tiles_n / column_step);
         tile.group = number;
+    } else {
+        tile.group = 0;
     }
+    tile.column = (tile.column * column_step + (share_input ? rank : 0)) * tile_n;
+    box = box * box_step + (share_weights ? rank : 0);
+    tile.q_w = AxisW::first(tile.phase_w) + split_off(box, pieces_w) * AxisW::box;
+    tile.q_h = AxisH::first(tile.phase_h) + split_off(box, pieces_h) * AxisH::box;
+    tile.q_d = AxisD::first(tile.phase_d) + split_off(box, pieces_d) * AxisD::box;
+    tile.batch = box * box_n;
     tile.taps_d = AxisD::taps(tile.phase_d);
     tile.taps_h = AxisH::taps(tile.phase_h);
     tile.taps_w = AxisW::taps(tile.phase_w);
@@ -268,23 +288,24 @@ __device__ __forceinline__ void set_phases(Tile& tile, int phase_class) {
     tile.phase_d = phase_class;
 }
 
-/// Tile `number` of a call; false past the last. Either phases with many taps come first, so that the last wave is of
-/// short ones; or all phases of a box lie together (tile_order 2), and what they share stays in the L2 cache.
+/// Tile `number` of a call; false past the last. Numbers of a cluster's blocks follow each other, and the answer is the
+/// same for all. Either phases with many taps come first, so that the last wave is of short ones; or all phases of a
+/// box lie together (tile_order 2), and what they share stays in the L2 cache.
 __device__ __forceinline__ bool find_tile(Tile& tile, int number, int batch) {
+    const int rank = split_off(number, cluster_blocks);
     const int split = split_off(number, splits);
     tile.first_block = split * channel_blocks / splits;
     tile.end_block = (split + 1) * channel_blocks / splits;
     const int batches = ((flat ? count_runs(batch) : batch) + box_n - 1) / box_n;
-    constexpr int pieces = tiles_n * static_cast<int>(problem::groups);
     if constexpr (config::tile_order == 2) {
         constexpr int pieces_d = AxisD::most_pieces();
         constexpr int pieces_h = AxisH::most_pieces();
         constexpr int pieces_w = AxisW::most_pieces();
-        if (number >= classes * pieces_d * pieces_h * pieces_w * batches * pieces) return false;
+        if (number >= classes * places_of(pieces_d * pieces_h * pieces_w * batches)) return false;
         const int phase_class = split_off(number, classes);
         // Blocks take every so many tiles: turned, so that none always has the same phase.
         set_phases(tile, (phase_class + number) % classes);
-        place_tile(tile, number, batches, pieces_d, pieces_h, pieces_w);
+        place_tile(tile, number, rank, batches, pieces_d, pieces_h, pieces_w);
         return true;
     }
     for (int phase_class = 0; phase_class < classes; ++phase_class) {
@@ -292,14 +313,20 @@ __device__ __forceinline__ bool find_tile(Tile& tile, int number, int batch) {
         const int pieces_w = flat ? 1 : AxisW::pieces(tile.phase_w);
         const int pieces_h = flat ? 1 : AxisH::pieces(tile.phase_h);
         const int pieces_d = flat ? 1 : AxisD::pieces(tile.phase_d);
-        const int count = pieces_w * pieces_h * pieces_d * batches * pieces;
+        const int count = places_of(pieces_w * pieces_h * pieces_d * batches);
         if (number < count) {
-            place_tile(tile, number, batches, pieces_d, pieces_h, pieces_w);
+            place_tile(tile, number, rank, batches, pieces_d, pieces_h, pieces_w);
             return true;
         }
         number -= count;
     }
     return false;
+}
+
+/// The number of one split of a tile, which has number `tile` among the whole ones.
+__device__ __forceinline__ int split_number(int tile, int split) {
+    const int rank = split_off(tile, cluster_blocks);
+    return (tile * splits + split) * cluster_blocks + rank;
 }
 
 /// A position of a tile: its batch entry, or -1 outside the box or the batch, and the output that phase 0 of a joined

@@ -8,9 +8,8 @@
 extern "C" __global__ void __launch_bounds__(256)
     tconv_mma_pack(const tconv::Element* __restrict__ weight, tconv::u32* __restrict__ packed_weight) {
     using namespace tconv;
-    const i64 number = static_cast<i64>(blockIdx.x) * 256 + threadIdx.x;
     let_next_launch_start();
-    if (number < product::pack_threads) product::pack_weights(weight, packed_weight, number);
+    product::pack_weights(weight, packed_weight);
 }
 
 extern "C" __global__ void __launch_bounds__(tconv::product::threads, tconv::config::min_blocks)

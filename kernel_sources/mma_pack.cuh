@@ -7,8 +7,9 @@
 
 namespace tconv::product {
 
-/// A thread packs a lane's registers `part % 2` (of 0 and 1) of a fragment.
+/// A part is a lane's registers `part % 2` (of 0 and 1) of a fragment: of one or two channels.
 constexpr int pack_parts = block_fragments * 64;
+constexpr int pack_elements = native || (bf16_thrice && !tap_pairs) ? 2 : 1;
 
 __device__ __forceinline__ int pack_column(int part) {
     return part / 64 * 8 + part / 2 % 32 / 4;
@@ -20,6 +21,11 @@ __device__ __forceinline__ int step_channel(int lane, int half, int part) {
     if constexpr (native) return 2 * word(half) + part;
     if constexpr (bf16_thrice && !tap_pairs) return 8 * half + word(part);
     return word(half);
+}
+
+/// Channel of the step that element `element` of a part has.
+__device__ __forceinline__ int pack_channel(int part, int element) {
+    return step_channel(part / 2 % 32, part % 2, element);
 }
 
 /// A register of a fragment, and the one of the low part where values are split.
@@ -63,22 +69,19 @@ __device__ __forceinline__ void put_single(const PackedWord& word, float value) 
     *word.low = low;
 }
 
-/// `weight` gives the element of a channel of the step at the first or the second tap of a pair; `alone`: there is no
-/// second one.
+/// `weight` gives an element of the part at the first or the second tap of a pair; `alone`: there is no second one.
 template <class WeightOf>
 __device__ __forceinline__ void pack_part(u32* tap, int part, const WeightOf& weight, bool alone) {
-    const int half = part % 2;
-    const int lane = part / 2 % 32;
     const PackedWord word = packed_word(tap, part);
-    const Element first = weight(step_channel(lane, half, 0), 0);
+    const Element first = weight(0, 0);
     if constexpr (tap_pairs) {
         if (alone) {
             put_single(word, to_float(first));
         } else {
-            put_packed(word, first, weight(step_channel(lane, half, 0), 1));
+            put_packed(word, first, weight(0, 1));
         }
     } else {
-        put_packed(word, first, native || bf16_thrice ? weight(step_channel(lane, half, 1), 0) : Element{});
+        put_packed(word, first, pack_elements == 2 ? weight(1, 0) : Element{});
     }
 }
 

@@ -28,6 +28,7 @@ constexpr bool steps_last = false;
 /// The two rows of a fragment whose sums a lane has lie 8 apart, or side by side: then it reads and writes them
 /// together.
 constexpr bool row_pairs = config::row_pairs != 0;
+constexpr int row_vector = 1;  // rows of fragments follow each other
 __device__ __forceinline__ int lane_row(int half) {
     return threadIdx.x % 32 / 4 * (row_pairs ? 2 : 1) + half * (row_pairs ? 1 : 8);
 }

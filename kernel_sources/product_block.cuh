@@ -23,16 +23,12 @@ struct Cursor {
     int chunks;  // end of the block's: none where its phase has no taps
 };
 
-__device__ __forceinline__ i64 tiles_of(int batch) {
-    return static_cast<i64>(config::entry_blocks) * ((batch + tile_n - 1) / tile_n);
-}
-
 __device__ __forceinline__ void enter_tile(Cursor& cursor, i64 tile, int batch) {
     cursor.tile = tile;
     cursor.chunk = 0;
     cursor.chunks = 0;
     if (persistent && tile >= tiles_of(batch)) return;
-    cursor.place = place_of_tile(tile);
+    cursor.place = place_of_tile(tile, batch);
     cursor.lead = lead_of(cursor.place);
     const bool tapped = cursor.place.run_d.count > 0 && cursor.place.run_h.count > 0 && cursor.place.run_w.count > 0;
     if (!tapped) return;
@@ -161,7 +157,8 @@ __device__ __forceinline__ void run_block(const Call& call) {
 __device__ __forceinline__ void finish_block(const Call& call, const float* partials) {
     Sums sums = {};
     add_partials(sums, partials, blockIdx.x);
-    store_tile(sums, call, place_of_tile(blockIdx.x), threadIdx.x / 32 % warps_m, threadIdx.x / 32 / warps_m);
+    store_tile(sums, call, place_of_tile(blockIdx.x, call.batch), threadIdx.x / 32 % warps_m,
+               threadIdx.x / 32 / warps_m);
 }
 
 }  // namespace tconv::product

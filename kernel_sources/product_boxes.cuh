@@ -58,7 +58,7 @@ __device__ __forceinline__ void enter_tile(Feed& feed, i64 tile, const Call& cal
     feed.chunk = 0;
     feed.chunks = 0;
     while (feed.tile < tiles_of(call.batch)) {
-        const Place place = place_of_tile(feed.tile);
+        const Place place = place_of_tile(feed.tile, call.batch);
         if (place.run_d.count > 0 && place.run_h.count > 0 && place.run_w.count > 0) {
             feed.chunks = chunks;
             feed.corner_w = static_cast<int>(place.q_w) - AxisW::halo - lead_of(place);
@@ -122,8 +122,7 @@ struct Feeder {
     __device__ __forceinline__ void give_back(const Ring& ring) {
         if (!holds) return;
         holds = false;
-        __syncwarp();
-        if (threadIdx.x % 32 == 0) barrier_arrive(ring.empty[used.stage]);
+        barrier_arrive_after_reads(ring.empty[used.stage]);
     }
     /// Once every warp is done with the stage; PATIENT: waits until they are.
     template <bool Patient>

@@ -90,6 +90,19 @@ struct Axis {
         return uniform ? all : static_cast<u32>(bits >> (number * tapped)) & all;
     }
 
+    /// Phase number `rank` in an order in which those with more taps come first: kernel element `rank` is the first tap
+    /// of its phase; phases between multiples of the divisor have none.
+    __device__ static constexpr int ranked_phase(int rank) {
+        constexpr int tapped_ranks = static_cast<int>(Phases::kernel_step);
+        constexpr int untapped = static_cast<int>(Divisor) - 1;  // of each `Divisor` phases
+        if (untapped == 0 || rank < tapped_ranks)
+            return static_cast<int>(static_cast<i64>(rank) * (Dilation % Stride) % Stride);
+        const int number = rank - tapped_ranks;
+        return number / (untapped < 1 ? 1 : untapped) * (untapped + 1) + 1 + number % (untapped < 1 ? 1 : untapped);
+    }
+    /// True where phases that are apart do not all have as many taps.
+    static constexpr bool uneven = !Joined && (Kernel % Phases::kernel_step != 0 || Divisor > 1);
+
     /// First position of phase `phase`, or of all phases where they are joined.
     __device__ static constexpr Index first_position(int phase) {
         if (Joined) return padding / stride;
@@ -221,13 +234,33 @@ __device__ __forceinline__ int split_off(i64& number, i64 count) {
     return digit;
 }
 
+/// Tiles of all batch entries.
+__device__ __forceinline__ i64 tiles_of(int batch) {
+    return static_cast<i64>(config::entry_blocks) * ((batch + tile_n - 1) / tile_n);
+}
+
+/// Phases that do not all have as many taps come one after the other, those with the most first: blocks that take every
+/// n-th tile, or the next one, then have as much to do as each other.
+constexpr bool phases_last = AxisD::uneven || AxisH::uneven || AxisW::uneven;
+constexpr i64 phase_blocks = phase_blocks_d * phase_blocks_h * phase_blocks_w;
+
+__device__ __forceinline__ void take_phases(Place& place, i64& number) {
+    place.phase_w = AxisW::ranked_phase(split_off(number, phase_blocks_w));
+    place.phase_h = AxisH::ranked_phase(split_off(number, phase_blocks_h));
+    place.phase_d = AxisD::ranked_phase(split_off(number, phase_blocks_d));
+}
+
 /// Tiles of the first batch entries come first; those of one tile of positions lie side by side.
-__device__ __forceinline__ Place place_of_tile(i64 number) {
+__device__ __forceinline__ Place place_of_tile(i64 number, int batch) {
     Place place{};
+    if constexpr (phases_last) {
+        const i64 of_phase = tiles_of(batch) / phase_blocks;
+        i64 phase = number / of_phase;
+        number -= phase * of_phase;
+        take_phases(place, phase);
+    }
     place.channel_block = split_off(number, channel_blocks);
-    place.phase_w = split_off(number, phase_blocks_w);
-    place.phase_h = split_off(number, phase_blocks_h);
-    place.phase_d = split_off(number, phase_blocks_d);
+    if constexpr (!phases_last) take_phases(place, number);
     const auto first = [&](i64 positions, int tile) {
         return static_cast<Index>(split_off(number, (positions + tile - 1) / tile)) * tile;
     };
@@ -262,21 +295,25 @@ struct Position {
 __device__ __forceinline__ bool in_tile(const Position& position) {
     return position.n < tile_n && position.h < tile_h;
 }
-__device__ __forceinline__ Position position_of(int warp, int fragment, int row) {
+/// Row of its warp that a row of a fragment is: rows of `row_vector` fragments lie side by side.
+__device__ __forceinline__ int row_number(int fragment, int row) {
+    return fragment / row_vector * (row_vector * fragment_rows) + row * row_vector + fragment % row_vector;
+}
+__device__ __forceinline__ Position position_of(int number) {
     if constexpr (config::reuse_rows != 0) {
         // The fragments of a warp lie above each other: some of the tile's columns, which are numbered along w, d, n.
         constexpr int warps = (tile_n * tile_d * tile_w + fragment_rows - 1) / fragment_rows;  // side by side
-        const int column = warp % warps * fragment_rows + row;
-        return {column / (tile_w * tile_d), column / tile_w % tile_d, warp / warps * m_fragments + fragment,
-                column % tile_w};
+        const int warp = number / warp_rows;
+        const int column = warp % warps * fragment_rows + number % fragment_rows;
+        return {column / (tile_w * tile_d), column / tile_w % tile_d,
+                warp / warps * m_fragments + number / fragment_rows % m_fragments, column % tile_w};
     }
-    const int number = warp * warp_rows + fragment * fragment_rows + row;
     const int w = number % tile_w;
     return {number / (tile_w * tile_h * tile_d), number / (tile_w * tile_h) % tile_d, number / tile_w % tile_h,
             w - w / warp_rows * overlap};
 }
-__device__ __forceinline__ Position position_of(int number) {
-    return position_of(number / warp_rows, number / fragment_rows % m_fragments, number % fragment_rows);
+__device__ __forceinline__ Position position_of(int warp, int fragment, int row) {
+    return position_of(warp * warp_rows + row_number(fragment, row));
 }
 
 }  // namespace tconv::product

@@ -13,7 +13,7 @@ __device__ __forceinline__ float bias_at(const Element* bias, const Place& place
 
 /// Row of the warp that sum `i` of fragment `m` belongs to.
 __device__ __forceinline__ int row_of(int m, int i) {
-    return m * fragment_rows + fragment_row(i);
+    return row_number(m, fragment_row(i));
 }
 
 /// Phases of the segments that the rows of a lane's sums are in.
@@ -33,19 +33,32 @@ __device__ __forceinline__ RowPhases row_phases(const Staging& staging) {
     return phases;
 }
 
-/// Stages neighbours, in pairs where they lie at a multiple of two.
-template <bool Pairs, int N>
+/// Stages neighbours, `Step` at a time where they lie at a multiple of that.
+template <int Step, int N>
 __device__ __forceinline__ void put_values(Element* target, const Element (&values)[N]) {
-    constexpr int step = Pairs ? 2 : 1;
 #pragma unroll
-    for (int i = 0; i < N; i += step) {
-        if constexpr (Pairs) {
+    for (int i = 0; i < N; i += Step) {
+        if constexpr (Step == 4) {
+            put_quad(target + i, values + i);
+        } else if constexpr (Step == 2) {
             put_pair(target + i, values[i], values[i + 1]);
         } else {
             target[i] = values[i];
         }
     }
 }
+
+/// Positions of a lane that lie side by side are staged together.
+constexpr int row_run = shifted ? 1 : row_vector;
+constexpr int run_values = row_run * static_cast<int>(AxisW::block_phases);
+
+__device__ constexpr int make_put_step() {
+    if (shifted || shift % 2 != 0 || run_values % 2 != 0) return 1;
+    const bool quads =
+        row_run > 1 && shift % 4 == 0 && run_values % 4 == 0 && segment_pitch % 4 == 0 && staging_pitch % 4 == 0;
+    return quads ? 4 : segment_pitch % 2 == 0 || row_run == 1 ? 2 : 1;
+}
+constexpr int put_step = make_put_step();
 
 /// N elements that are written in one access.
 template <int N>
@@ -57,7 +70,6 @@ struct alignas(N * sizeof(Element)) Elements {
 __device__ __forceinline__ void store_rows(const Sums& sums, const Staging& staging, const Element* bias,
                                            Element* output, const Place& place, int first_channel, bool aligned) {
     const RowPhases phases = row_phases(staging);
-    constexpr bool pairs = !shifted && shift % 2 == 0 && AxisW::block_phases % 2 == 0;
 #pragma unroll
     for (int d = 0; d < AxisD::block_phases; ++d) {
 #pragma unroll
@@ -73,22 +85,24 @@ __device__ __forceinline__ void store_rows(const Sums& sums, const Staging& stag
                     biases[i] = bias_at(bias, place, channel + fragment_column(i));
                 __syncwarp();
 #pragma unroll
-                for (int m = 0; m < m_fragments; ++m) {
+                for (int m = 0; m < m_fragments; m += row_run) {
 #pragma unroll
                     for (int i = 0; i < fragment_sums; ++i) {
                         Element* target = staging.elements + staged_element(fragment_column(i), row_of(m, i)) +
                                           phase_of(phases.v[m][i], {channel + fragment_column(i), d, h});
-                        Element values[AxisW::block_phases];
+                        Element values[run_values];
 #pragma unroll
-                        for (int w = 0; w < AxisW::block_phases; ++w) {
-                            const int index_w = AxisW::tapped_index(w);
+                        for (int value = 0; value < run_values; ++value) {
+                            const int index_w = AxisW::tapped_index(value % AxisW::block_phases);
                             const int index =
                                 (AxisD::tapped_index(d) * AxisH::tapped + AxisH::tapped_index(h)) * AxisW::tapped +
                                 index_w;
-                            const float sum = tapped && index_w >= 0 ? sums[m][index < 0 ? 0 : index][n][i] : 0.0f;
-                            values[w] = from_float<Element>(sum + biases[i]);
+                            const int position = m + value / AxisW::block_phases;
+                            const float sum =
+                                tapped && index_w >= 0 ? sums[position][index < 0 ? 0 : index][n][i] : 0.0f;
+                            values[value] = from_float<Element>(sum + biases[i]);
                         }
-                        put_values<pairs>(target, values);
+                        put_values<put_step>(target, values);
                     }
                 }
                 __syncwarp();

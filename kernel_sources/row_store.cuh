@@ -33,6 +33,18 @@ __device__ __forceinline__ void put_pair(T* target, T first, T second) {
     store<1>(reinterpret_cast<float*>(target), Floats<1>{{__uint_as_float(word)}});
 }
 
+/// Four neighbours at a multiple of their size.
+__device__ __forceinline__ void put_quad(float* target, const float* values) {
+    store<4>(target, Floats<4>{{values[0], values[1], values[2], values[3]}});
+}
+template <class T>
+__device__ __forceinline__ void put_quad(T* target, const T* values) {
+    Floats<2> words;
+    for (int i = 0; i < 2; ++i)
+        words.v[i] = __uint_as_float(values[2 * i].bits | static_cast<u32>(values[2 * i + 1].bits) << 16);
+    store<2>(reinterpret_cast<float*>(target), words);
+}
+
 /// Where element `offset` of a tensor lies in memory, counted in elements: its lower bits say where in a vector.
 __device__ __forceinline__ u32 element_number(const Element* tensor, i64 offset) {
     return static_cast<u32>(reinterpret_cast<u64>(tensor) / sizeof(Element) + static_cast<u64>(offset));

@@ -92,4 +92,10 @@ std::string specialise(std::string_view template_file, const Problem& problem, c
     return prelude(problem, config) + expand_includes(template_file);
 }
 
+std::vector<std::string> compiler_options(const Config& config) {
+    const auto source_order = config.find("source_order");
+    if (source_order == config.end() || source_order->second == 0) return {};
+    return {"--ptxas-options=-O1"};
+}
+
 }  // namespace tconv

@@ -35,4 +35,8 @@ namespace tconv {
 [[nodiscard]] std::string specialise(const LaunchPlan& plan, const Problem& problem, const Config& config);
 [[nodiscard]] std::string specialise(std::string_view template_file, const Problem& problem, const Config& config);
 
+/// What a config asks of the GPU's compiler beside the text: with the parameter `source_order` at 1 the assembler keeps
+/// to the order of the source.
+[[nodiscard]] std::vector<std::string> compiler_options(const Config& config);
+
 }  // namespace tconv

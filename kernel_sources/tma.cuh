@@ -84,6 +84,14 @@ __device__ __forceinline__ bool barrier_test_together(Barrier& barrier, u32 pari
     return __all_sync(0xffffffffu, tconv_emulator::barrier_wait(&barrier, parity, false, line), line) != 0;
 }
 
+/// A whole warp gives shared memory that it has read by plain loads back to the copy engine: its reads come before the
+/// engine's next writes there, which neither an arrival nor what the loaded values are used for sees to (PTX ISA,
+/// "Async proxy"). One arrival.
+__device__ __forceinline__ void barrier_arrive_after_reads(Barrier& barrier, int line = __builtin_LINE()) {
+    __syncwarp();
+    if (tconv_emulator::lane() == 0) barrier_arrive(barrier, line);
+}
+
 /// Starts the copy of `map`'s box whose first element is `corner`, {x, y, ...} innermost first: as many coordinates as
 /// the map has dimensions, 1 to 5. They may be negative or beyond the end: what lies outside the array arrives as
 /// zeros. The first is a multiple of 16 bytes. `shared` is a multiple of 128, better of 1024 (see swizzled). `barrier`
@@ -92,13 +100,13 @@ template <int N>
 __device__ __forceinline__ void tma_load_box(void* shared, const TensorMap& map, Barrier& barrier,
                                              const int (&corner)[N], int line = __builtin_LINE()) {
     static_assert(N >= 1 && N <= 5, "a tensor map has 1 to 5 dimensions");
-    tconv_emulator::load_box(shared, &map, corner, N, &barrier, line);
+    tconv_emulator::load_box(shared, &map, corner, N, &barrier, 0, line);
 }
 
 /// Starts a plain copy: addresses and `bytes` are multiples of 16. `barrier` counts the bytes. One thread.
 __device__ __forceinline__ void tma_load_bytes(void* shared, const void* global, u32 bytes, Barrier& barrier,
                                                int line = __builtin_LINE()) {
-    tconv_emulator::load_bytes(shared, global, bytes, &barrier, line);
+    tconv_emulator::load_bytes(shared, global, bytes, &barrier, 0, line);
 }
 
 /// Brings the map itself near, some time before its first use.
@@ -124,6 +132,12 @@ __device__ __forceinline__ void barrier_init_fence() {
 
 __device__ __forceinline__ void barrier_arrive(Barrier& barrier) {
     asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(tma::shared_address(&barrier)) : "memory");
+}
+
+__device__ __forceinline__ void barrier_arrive_after_reads(Barrier& barrier) {
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+    __syncwarp();
+    if (threadIdx.x % 32 == 0) barrier_arrive(barrier);
 }
 
 __device__ __forceinline__ void barrier_arrive_and_expect(Barrier& barrier, u32 bytes) {

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <spawn.h>
 #include <sys/wait.h>
+#include <time.h>
 
 #include <algorithm>
 #include <chrono>
@@ -12,6 +13,7 @@
 #include <filesystem>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cache/database.hpp"
@@ -19,6 +21,8 @@
 #include "device/emulator/emulator.hpp"
 #include "kernel_sources/sources.hpp"
 #include "runtime/runtime.hpp"
+#include "tools/targets.hpp"
+#include "tuner/contest.hpp"
 #include "tuner/laboratory.hpp"
 #include "tuner/local_evaluator.hpp"
 #include "tuner/search_space.hpp"
@@ -69,10 +73,19 @@ Problem layer(std::int64_t input) {
     return p;
 }
 
+/// A family that takes the layers.
+const SearchSpace& family_for_layers(const std::vector<SearchSpace>& spaces, const DeviceInfo& device) {
+    const auto found = std::find_if(spaces.begin(), spaces.end(), [&](const SearchSpace& space) {
+        return !space.defaults(layer(4), device).empty();
+    });
+    if (found == spaces.end()) throw Error(ErrorKind::not_found, "no family takes the layers");
+    return *found;
+}
+
 /// 1,000 trials of each of 100 problems; the first of each has the kernel that `fetch` will find.
 void fill(Database& database, const DeviceInfo& device) {
     const std::vector<SearchSpace> spaces = load_search_spaces();
-    const SearchSpace& space = spaces.front();
+    const SearchSpace& space = family_for_layers(spaces, device);
     Trial trial;
     trial.template_name = space.name();
     trial.template_hash = template_hash(space.template_file());
@@ -115,7 +128,7 @@ void hold_workers(Figures& figures, const std::string& command) {
     WorkerEvaluator there({{command, "worker", "--device", "emulator"}, {command, "worker", "--compiler", "host"}}, {});
     const Problem problem = layer(4);
     const std::vector<SearchSpace> spaces = load_search_spaces();
-    const SearchSpace& space = spaces.front();
+    const SearchSpace& space = family_for_layers(spaces, here.device());
     const Config config = space.defaults(problem, here.device()).front();
     Candidate candidate{problem, space.name(), config, space.plan(problem, here.device(), config), 1e-4, 0};
     CompileResult compiled = here.builder().take(candidate);
@@ -142,6 +155,39 @@ void hold_workers(Figures& figures, const std::string& command) {
                                          measure_valid(there);
                                      }),
                  2000);
+}
+
+double processor_milliseconds() {
+    timespec time{};
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+    return 1e3 * static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_nsec);
+}
+
+/// What the search costs a candidate on a described GPU: all families' proposals for layers of each kind.
+void hold_proposals(Figures& figures) {
+    constexpr int count = 20;  // candidates of a session
+    const DeviceInfo device = find_target("NVIDIA H200").info;
+    const std::vector<SearchSpace> spaces = load_search_spaces();
+    std::vector<double> times;
+    for (const char* layer : {"2d n8 ci256 co128 g1 i32x32 k4x4 s2x2 p1x1 op0x0 d1x1 nobias",
+                              "3d n2 ci32 co32 g1 i32x32x32 k3x3x3 s1x1x1 p1x1x1 op0x0x0 d1x1x1 bias",
+                              "1d n8 ci256 co128 g1 i2048 k16 s8 p4 op0 d1 bias",
+                              "2d n16 ci64 co3 g1 i32x32 k4x4 s2x2 p1x1 op0x0 d1x1 nobias"}) {
+        for (const auto& [type, tolerance] : {std::pair{"f32", 1e-4}, {"f32", 1e-2}, {"f16", 2e-3}}) {
+            const Problem problem = parse_key(fmt::format("{} {} nchw", layer, type));
+            const double start = processor_milliseconds();
+            Contest contest(problem, device, spaces, 1, 200, tolerance);
+            for (int i = 0; i < count; ++i) {
+                const auto candidate = contest.next();
+                if (!candidate) throw Error(ErrorKind::not_found, "a space is exhausted");
+                contest.report(candidate->template_name, candidate->config, 1.0 + i % 7);
+            }
+            times.push_back((processor_milliseconds() - start) / count);
+        }
+    }
+    std::sort(times.begin(), times.end());
+    figures.hold("processor time of a proposal, median layer", times[times.size() / 2], 5);
+    figures.hold("processor time of a proposal, worst layer", times.back(), 15);
 }
 
 int measure(const std::string& command, const fs::path& folder) {
@@ -177,6 +223,7 @@ int measure(const std::string& command, const fs::path& folder) {
         throw Error(ErrorKind::not_found, "the stored winner was not served");
     figures.hold("fetch of a kernel fetched before", median_milliseconds(1001, [&] { (void)runtime.fetch(layer(50)); }),
                  0.01);
+    hold_proposals(figures);
     hold_workers(figures, command);
     return figures.exit_code();
 }

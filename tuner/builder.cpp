@@ -37,6 +37,7 @@ CompileRequest Builder::request_for(const Candidate& candidate) const {
     request.source = specialise(candidate.plan, candidate.problem, candidate.config);
     request.kernels = kernel_names(candidate.plan);
     request.architecture = architecture_of(device_);
+    if (device_.kind == DeviceKind::cuda) request.options = compiler_options(candidate.config);
     return request;
 }
 

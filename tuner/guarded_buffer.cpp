@@ -1,7 +1,5 @@
 #include "tuner/guarded_buffer.hpp"
 
-#include "tuner/support_kernels.hpp"
-
 namespace tconv {
 namespace {
 
@@ -52,14 +50,18 @@ void GuardedBuffer::restore_zones() {
     forbid_zones();
 }
 
-std::vector<std::uint64_t> damage_around(const std::vector<GuardedBuffer*>& buffers, SupportKernels& support) {
+std::vector<DevicePointer> open_zones(const std::vector<GuardedBuffer*>& buffers) {
     std::vector<DevicePointer> zones;
     for (GuardedBuffer* buffer : buffers) {
         buffer->allow_zones();
         for (const DevicePointer zone : buffer->zones())
             zones.push_back(zone);
     }
-    const auto changed = support.count_changed(zones, GuardedBuffer::k_guard_bytes, GuardedBuffer::k_poison);
+    return zones;
+}
+
+std::vector<std::uint64_t> close_zones(const std::vector<GuardedBuffer*>& buffers,
+                                       const std::vector<std::uint64_t>& changed) {
     std::vector<std::uint64_t> damages;
     for (std::size_t i = 0; i < buffers.size(); ++i) {
         buffers[i]->forbid_zones();

@@ -10,8 +10,6 @@
 
 namespace tconv {
 
-class SupportKernels;
-
 /// Device memory between two guard zones. Guards and poison are bytes 0xFF: NaN in every floating-point type, so that a
 /// read from them shows in the result as a write to them shows in the guard.
 class GuardedBuffer {
@@ -49,8 +47,11 @@ private:
     DevicePointer address_ = 0;
 };
 
-/// For each buffer, how many bytes of its guard zones were changed; those are restored. At most 8 buffers.
-[[nodiscard]] std::vector<std::uint64_t> damage_around(const std::vector<GuardedBuffer*>& buffers,
-                                                       SupportKernels& support);
+/// The zones of all buffers, two each, which may be looked at until `close_zones`.
+[[nodiscard]] std::vector<DevicePointer> open_zones(const std::vector<GuardedBuffer*>& buffers);
+
+/// For each buffer, how many bytes of its zones were changed, given that for each zone; those are restored.
+[[nodiscard]] std::vector<std::uint64_t> close_zones(const std::vector<GuardedBuffer*>& buffers,
+                                                     const std::vector<std::uint64_t>& changed);
 
 }  // namespace tconv

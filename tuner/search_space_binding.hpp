@@ -91,6 +91,7 @@ private:
         Bound when;
         Bound batch_tile;
         Bound overlaps;
+        Bound cluster;
         Bound shared_bytes;
         Bound alignment;
         std::vector<BoundArgument> arguments;

@@ -199,6 +199,7 @@ Binding::BoundLaunch Binding::compile(const LaunchDefinition& launch) const {
                        compile(launch.when),
                        compile(launch.batch_tile),
                        compile(launch.overlaps),
+                       compile(launch.cluster),
                        compile(launch.shared_bytes),
                        compile(launch.alignment),
                        {}};

@@ -349,7 +349,7 @@ ArgumentDefinition Reader::argument(const YAML::Node& node, int line) const {
 
 LaunchDefinition Reader::launch(const YAML::Node& node, int line) const {
     const Keys keys{{"kernel", "grid", "batch_axis", "block", "arguments"},
-                    {"when", "batch_tile", "weights_only", "overlaps", "shared_bytes", "alignment"}};
+                    {"when", "batch_tile", "weights_only", "overlaps", "cluster", "shared_bytes", "alignment"}};
     const auto fields = record(node, line, "launch", keys);
     LaunchDefinition result;
     result.kernel = word(fields.at("kernel"));
@@ -366,6 +366,7 @@ LaunchDefinition Reader::launch(const YAML::Node& node, int line) const {
         fail(fields.at("batch_tile").line, "batch_tile needs a batch_axis, but that is none");
     }
     result.overlaps = formula_or(fields, "overlaps", 0, line);
+    result.cluster = formula_or(fields, "cluster", 1, line);
     result.shared_bytes = formula_or(fields, "shared_bytes", 0, line);
     result.alignment = formula_or(fields, "alignment", k_default_alignment, line);
     for (const YAML::Node& item : list(fields.at("arguments"))) {

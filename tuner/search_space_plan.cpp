@@ -55,6 +55,7 @@ Launch Binding::launch(std::size_t index) const {
     }
     result.weights_only = definition.weights_only;
     result.overlaps = integer_from(bound.overlaps, 0, "overlaps") != 0;
+    result.cluster = integer_from(bound.cluster, 1, "cluster");
     result.shared_bytes = integer_from(bound.shared_bytes, 0, "shared_bytes");
     for (std::size_t i = 0; i < definition.arguments.size(); ++i)
         result.arguments.push_back(argument(definition.arguments[i], bound.arguments[i]));

@@ -75,6 +75,7 @@ private:
         check(launch.when, false);
         check(launch.batch_tile, false);
         check(launch.overlaps, false);
+        check(launch.cluster, false);
         check(launch.shared_bytes, false);
         check(launch.alignment, false);
         for (const ArgumentDefinition& argument : launch.arguments) {

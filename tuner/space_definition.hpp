@@ -59,6 +59,7 @@ struct LaunchDefinition {
     Formula batch_tile;
     bool weights_only = false;
     Formula overlaps;  ///< not 0: see Launch
+    Formula cluster;
     Formula shared_bytes;
     Formula alignment;
     std::vector<ArgumentDefinition> arguments;

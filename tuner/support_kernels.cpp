@@ -26,7 +26,8 @@ struct RawComparison {
     std::uint64_t first_inexact = ~std::uint64_t{0};
 };
 
-constexpr std::size_t k_result_bytes = SupportKernels::k_most_zones * sizeof(std::uint64_t);
+constexpr std::size_t k_result_bytes =
+    (SupportKernels::k_most_zones + SupportKernels::k_most_tensors) * sizeof(std::uint64_t);
 static_assert(sizeof(RawComparison) <= k_result_bytes, "the results' memory holds a comparison");
 
 double to_number(std::uint64_t bits) {
@@ -98,34 +99,36 @@ double SupportKernels::spread(DataType type, DevicePointer first, DevicePointer 
 }
 
 std::vector<std::uint64_t> SupportKernels::digests(DataType type, const std::vector<Span>& tensors) {
-    assert(!tensors.empty() && tensors.size() <= k_most_zones);
-    std::vector<std::uint64_t> found(tensors.size());
-    const std::size_t bytes = found.size() * sizeof found[0];
-    device_.fill(results_.address(), 0, bytes);
-    const std::string kernel = fmt::format("tconv_digest_{}", size_in_bytes(type));
-    for (std::size_t i = 0; i < tensors.size(); ++i)
-        run(kernel, tensors[i].data, tensors[i].count, results_.address() + i * sizeof found[0]);
-    device_.copy_to_host(found.data(), results_.address(), bytes);
-    return found;
+    return memory_state({}, 0, 0, type, tensors).digests;
 }
 
-std::vector<std::uint64_t> SupportKernels::count_changed(const std::vector<DevicePointer>& zones, std::size_t bytes,
-                                                         unsigned char value) {
-    assert(!zones.empty() && zones.size() <= k_most_zones);
+SupportKernels::MemoryState SupportKernels::memory_state(const std::vector<DevicePointer>& zones, std::size_t bytes,
+                                                         unsigned char value, DataType type,
+                                                         const std::vector<Span>& tensors) {
+    assert(zones.size() <= k_most_zones && tensors.size() <= k_most_tensors);
+    std::vector<std::uint64_t> found(zones.size() + tensors.size());
+    const std::size_t found_bytes = found.size() * sizeof found[0];
+    device_.fill(results_.address(), 0, found_bytes);
+    if (!zones.empty()) count_changed(zones, bytes, value);
+    const std::string kernel = fmt::format("tconv_digest_{}", size_in_bytes(type));
+    for (std::size_t i = 0; i < tensors.size(); ++i)
+        run(kernel, tensors[i].data, tensors[i].count, results_.address() + (zones.size() + i) * sizeof found[0]);
+    device_.copy_to_host(found.data(), results_.address(), found_bytes);
+    const auto middle = found.begin() + static_cast<std::ptrdiff_t>(zones.size());
+    return {{found.begin(), middle}, {middle, found.end()}};
+}
+
+// Into the first of the results.
+void SupportKernels::count_changed(const std::vector<DevicePointer>& zones, std::size_t bytes, unsigned char value) {
     std::array<DevicePointer, k_most_zones> starts{};
     std::copy(zones.begin(), zones.end(), starts.begin());
     auto size = static_cast<std::int64_t>(bytes);
     int expected = value;
     DevicePointer counters = results_.address();
-    std::vector<std::uint64_t> found(zones.size());
-    const std::size_t found_bytes = found.size() * sizeof found[0];
-    device_.fill(counters, 0, found_bytes);
     std::array<void*, 4> arguments{&starts, &size, &expected, &counters};
     LaunchGeometry one_block_a_zone = geometry_;
     one_block_a_zone.grid = {static_cast<std::int64_t>(zones.size()), 1, 1};
     device_.launch(*support_, "tconv_count_changed", one_block_a_zone, arguments.data(), nullptr);
-    device_.copy_to_host(found.data(), counters, found_bytes);
-    return found;
 }
 
 void SupportKernels::scaled_reference(const Problem& problem, DevicePointer input, DevicePointer weight,

@@ -45,12 +45,18 @@ public:
         DevicePointer data = 0;
         std::int64_t count = 0;
     };
-    /// A number for each of at most k_most_zones tensors that changes with any of its bits.
-    [[nodiscard]] std::vector<std::uint64_t> digests(DataType type, const std::vector<Span>& tensors);
     static constexpr std::size_t k_most_zones = 16;
-    /// For each of at most k_most_zones zones of `bytes` bytes, how many of them are not `value`.
-    [[nodiscard]] std::vector<std::uint64_t> count_changed(const std::vector<DevicePointer>& zones, std::size_t bytes,
-                                                           unsigned char value);
+    static constexpr std::size_t k_most_tensors = 4;
+    /// A number for each of at most k_most_tensors tensors that changes with any of its bits.
+    [[nodiscard]] std::vector<std::uint64_t> digests(DataType type, const std::vector<Span>& tensors);
+    /// What memory holds after a launch.
+    struct MemoryState {
+        std::vector<std::uint64_t> changed;  ///< for each zone, how many of its bytes are not as they should be
+        std::vector<std::uint64_t> digests;  ///< of each tensor: see `digests`
+    };
+    /// Of at most k_most_zones zones of `bytes` bytes that should be `value`, and of tensors, with one wait.
+    [[nodiscard]] MemoryState memory_state(const std::vector<DevicePointer>& zones, std::size_t bytes,
+                                           unsigned char value, DataType type, const std::vector<Span>& tensors);
 
     /// float64 results and float32 scales S of the whole problem.
     void scaled_reference(const Problem& problem, DevicePointer input, DevicePointer weight, DevicePointer bias,
@@ -61,6 +67,7 @@ public:
 private:
     template <class... Arguments>
     void run(const std::string& kernel, Arguments... arguments);
+    void count_changed(const std::vector<DevicePointer>& zones, std::size_t bytes, unsigned char value);
 
     Device& device_;
     LaunchGeometry geometry_;  // fills the device; nearly every kernel here strides over its data

@@ -24,8 +24,11 @@ public:
     void place(std::int64_t alignment);
     /// Writes the values and the guard zones again.
     void restore();
-    /// Names of the tensors that a kernel wrote to, which are restored; empty where all are as they were.
-    [[nodiscard]] std::string take_changes();
+    /// The tensors, in the order in which `take_changes` takes their digests.
+    [[nodiscard]] std::vector<SupportKernels::Span> spans() const;
+    /// Names of the tensors that a kernel wrote to, by their digests, which are restored; empty where all are as they
+    /// were.
+    [[nodiscard]] std::string take_changes(const std::vector<std::uint64_t>& found);
 
     [[nodiscard]] std::int64_t batch() const { return batch_; }
     [[nodiscard]] GuardedBuffer& input() { return tensors_[0].buffer; }
@@ -45,7 +48,6 @@ private:
 
     [[nodiscard]] Tensor make(TestTensor tensor) const;
     void fill();
-    [[nodiscard]] std::vector<std::uint64_t> digests();
 
     Device& device_;
     SupportKernels& support_;

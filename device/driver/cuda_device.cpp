@@ -227,9 +227,6 @@ void CudaDevice::launch(Module& module, const std::string& kernel, const LaunchG
     const Current current(*context_);
     if (stream == nullptr) begin_work();
     const CUfunction function = static_cast<CudaModule&>(module).function(kernel, geometry.shared_bytes);
-    CUlaunchAttribute overlap{};
-    overlap.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
-    overlap.value.programmaticStreamSerializationAllowed = 1;
     CUlaunchConfig config{};
     config.gridDimX = checked_extent(geometry.grid[0], "grid x", kernel);
     config.gridDimY = checked_extent(geometry.grid[1], "grid y", kernel);
@@ -239,9 +236,24 @@ void CudaDevice::launch(Module& module, const std::string& kernel, const LaunchG
     config.blockDimZ = checked_extent(geometry.block[2], "block z", kernel);
     config.sharedMemBytes = checked_extent(geometry.shared_bytes, "dynamic shared memory", kernel);
     config.hStream = static_cast<CUstream>(stream);
+    std::array<CUlaunchAttribute, 2> attributes{};
+    config.attrs = attributes.data();
     if (geometry.overlaps && calls().launch_with) {
-        config.attrs = &overlap;
-        config.numAttrs = 1;
+        CUlaunchAttribute& overlap = attributes[config.numAttrs++];
+        overlap.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
+        overlap.value.programmaticStreamSerializationAllowed = 1;
+    }
+    if (geometry.cluster > 1) {
+        if (!calls().launch_with)
+            throw Error(ErrorKind::unavailable,
+                        kernel + " runs in clusters of blocks, which this driver does not know");
+        CUlaunchAttribute& cluster = attributes[config.numAttrs++];
+        cluster.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+        cluster.value.clusterDim.x = checked_extent(geometry.cluster, "cluster", kernel);
+        cluster.value.clusterDim.y = 1;
+        cluster.value.clusterDim.z = 1;
+    }
+    if (config.numAttrs > 0) {
         check(calls().launch_with(&config, function, arguments, nullptr), "cuLaunchKernelEx", kernel);
         return;
     }

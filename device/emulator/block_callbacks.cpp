@@ -93,7 +93,7 @@ struct BlockRunner::Callbacks {
     }
 
     static void load_box(void* context, void* shared, const tconv_emulator::TensorMap* map, const int* corner,
-                         int dimensions, void* barrier, int line) noexcept {
+                         int dimensions, void* barrier, unsigned blocks, int line) noexcept {
         BlockRunner& runner = of(context);
         const auto start = [&] {
             if (map->mark != tconv_emulator::k_tensor_map_mark)
@@ -111,18 +111,28 @@ struct BlockRunner::Callbacks {
             }
             BarrierCopy copy{barrier, static_cast<unsigned char*>(shared), box_bytes(*map), nullptr, *map, {}};
             std::copy_n(corner, dimensions, copy.corner.begin());
-            runner.start_copy(copy);
+            runner.start_copy(copy, blocks);
         };
         attempt(runner, start, line);
     }
 
     static void load_bytes(void* context, void* shared, const void* global, unsigned bytes, void* barrier,
-                           int line) noexcept {
+                           unsigned blocks, int line) noexcept {
         BlockRunner& runner = of(context);
         const auto start = [&] {
-            runner.start_copy({barrier, static_cast<unsigned char*>(shared), bytes, global, std::nullopt, {}});
+            runner.start_copy({barrier, static_cast<unsigned char*>(shared), bytes, global, std::nullopt, {}}, blocks);
         };
         attempt(runner, start, line);
+    }
+
+    static void meet_cluster(void* context, int line) noexcept {
+        of(context).meet_cluster({Meeting::cluster, 0, 0, 0, line});
+    }
+
+    static void arrive_in_cluster(void* context, void* barrier, unsigned rank, int line) noexcept {
+        BlockRunner& runner = of(context);
+        attempt(
+            runner, [&] { runner.arrive_in_cluster(barrier, rank); }, line);
     }
 
     template <class Action>
@@ -137,8 +147,9 @@ struct BlockRunner::Callbacks {
     }
 };
 
-BlockRunner::BlockRunner()
-    : host_{this,
+BlockRunner::BlockRunner(Cluster& cluster)
+    : cluster_(cluster),
+      host_{this,
             &Callbacks::meet_block,
             &Callbacks::meet_warp,
             &Callbacks::copy,
@@ -153,6 +164,8 @@ BlockRunner::BlockRunner()
             &Callbacks::meet_warpgroup,
             &Callbacks::start_product,
             &Callbacks::commit_products,
-            &Callbacks::wait_products} {}
+            &Callbacks::wait_products,
+            &Callbacks::meet_cluster,
+            &Callbacks::arrive_in_cluster} {}
 
 }  // namespace tconv::emulator

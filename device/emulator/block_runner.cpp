@@ -23,7 +23,6 @@ void BlockRunner::begin(CodeCopy& code, const std::string& kernel, const LaunchG
     code_ = &code;
     entry_ = code.entry(kernel);
     arguments_ = arguments;
-    kernel_ = &kernel;
     grid_ = geometry.grid;
     if (block_ != geometry.block) {
         block_ = geometry.block;
@@ -44,24 +43,7 @@ void BlockRunner::begin(CodeCopy& code, const std::string& kernel, const LaunchG
     *interface.dynamic_shared = dynamic_shared_.data();
 }
 
-void BlockRunner::run(std::uint64_t block, std::uint64_t seed) {
-    start_block(block);
-    Random random(seed);
-    run_ready_threads(random);
-    if (failure_.empty() && exited_ != threads_.size()) {
-        failure_ = deadlock();
-    }
-    if (failure_.empty() && barriers_.any_copies())
-        failure_ = fmt::format("{} ends before copies that it started: no barrier was waited for", block_name());
-    if (failure_.empty()) {
-        const std::string damage = dynamic_shared_.damage();
-        if (!damage.empty()) failure_ = fmt::format("{} {}", block_name(), damage);
-    }
-    if (failure_.empty()) return;
-    throw Error(ErrorKind::device, fmt::format("kernel {}: {}", *kernel_, failure_));
-}
-
-void BlockRunner::start_block(std::uint64_t block) {
+void BlockRunner::start(std::uint64_t block) {
     const auto x = static_cast<std::uint64_t>(grid_[0]);
     const auto y = static_cast<std::uint64_t>(grid_[1]);
     unsigned* index = code_->interface().block_index;
@@ -82,18 +64,13 @@ void BlockRunner::start_block(std::uint64_t block) {
     warpgroup_meetings_.reset(threads_.size());
     barriers_.reset();
     at_barriers_.clear();
-    polls_ = 0;
-    failure_.clear();
 }
 
-void BlockRunner::run_ready_threads(Random& random) {
-    while (!ready_.empty() && failure_.empty()) {
-        const std::uint32_t position = random.below(static_cast<std::uint32_t>(ready_.size()));
-        const std::uint32_t thread = ready_[position];
-        ready_[position] = ready_.back();
-        ready_.pop_back();
-        run_thread(thread);
-    }
+void BlockRunner::run_ready_thread(std::size_t position) {
+    const std::uint32_t thread = ready_[position];
+    ready_[position] = ready_.back();
+    ready_.pop_back();
+    run_thread(thread);
 }
 
 void BlockRunner::run_thread(std::uint32_t number) {
@@ -119,7 +96,7 @@ void BlockRunner::run_thread(std::uint32_t number) {
     thread.fibre = nullptr;
     thread.state = ThreadState::exited;
     ++exited_;
-    polls_ = 0;
+    cluster_.polls = 0;
 }
 
 Fibre* BlockRunner::idle_fibre() {
@@ -149,22 +126,38 @@ void BlockRunner::wait_here(const Wait& wait) {
 }
 
 void BlockRunner::meet_block(const Wait& wait) {
-    polls_ = 0;
+    cluster_.polls = 0;
     Fibre* fibre = threads_[current_].fibre;
     wait_here(wait);
     if (block_meeting_.arrive(wait, threads_.size())) {
-        for (CudaThread& thread : threads_) {
-            thread.state = ThreadState::ready;
+        for (CudaThread& thread : threads_)
             thread.result = static_cast<std::uint64_t>(block_meeting_.count());
-        }
-        ready_ = all_;
+        wake_all();
         block_meeting_.reset();
     }
     fibre->suspend();
 }
 
+void BlockRunner::wake_all() {
+    for (CudaThread& thread : threads_)
+        thread.state = ThreadState::ready;
+    ready_ = all_;
+}
+
+void BlockRunner::meet_cluster(const Wait& wait) {
+    cluster_.polls = 0;
+    Fibre* fibre = threads_[current_].fibre;
+    wait_here(wait);
+    if (cluster_.meeting.arrive(wait, threads_.size() * cluster_.blocks.size())) {
+        for (BlockRunner* block : cluster_.blocks)
+            block->wake_all();
+        cluster_.meeting.reset();
+    }
+    fibre->suspend();
+}
+
 void BlockRunner::meet_warp(const Wait& wait) {
-    polls_ = 0;
+    cluster_.polls = 0;
     const std::uint32_t first = current_ / k_warp_size * k_warp_size;
     if ((wait.mask >> (current_ - first) & 1u) == 0) {
         note_failure(fmt::format("lane {} calls a warp operation (line {}) with mask {:#010x}, which does not name it",
@@ -211,7 +204,7 @@ bool BlockRunner::meet_at_barrier(void* barrier, unsigned parity, bool waits, in
 // Lets the others go on. Where each has had many turns and nothing came of it, nothing ever will.
 bool BlockRunner::poll(const void* barrier, unsigned parity) {
     constexpr std::size_t turns = 1000;
-    if (++polls_ > turns * threads_.size()) {
+    if (++cluster_.polls > turns * threads_.size() * cluster_.blocks.size()) {
         throw Error(ErrorKind::device,
                     fmt::format("a barrier in shared memory is asked for ever: it {}", barriers_.missing(barrier)));
     }
@@ -221,15 +214,61 @@ bool BlockRunner::poll(const void* barrier, unsigned parity) {
 }
 
 void BlockRunner::arrive(void* barrier, unsigned arrivals, unsigned bytes) {
-    polls_ = 0;
+    cluster_.polls = 0;
     if (barriers_.arrive(barrier, arrivals, bytes) || (is_waited_for(barrier) && barriers_.settle(barrier)))
         wake_waiting_at(barrier);
 }
 
-void BlockRunner::start_copy(const BarrierCopy& copy) {
-    polls_ = 0;
-    barriers_.start(copy);
+void BlockRunner::receive_copy(const BarrierCopy& copy, bool at_once) {
+    cluster_.polls = 0;
+    barriers_.start(copy, at_once);
     if (is_waited_for(copy.barrier) && barriers_.settle(copy.barrier)) wake_waiting_at(copy.barrier);
+}
+
+// The bytes land at once or when they are waited for, at random: a block that still reads what another one has replaced
+// shows, and so does one that does not wait.
+void BlockRunner::start_copy(const BarrierCopy& copy, unsigned blocks) {
+    if (blocks == 0) {
+        receive_copy(copy, false);
+        return;
+    }
+    if (blocks >> cluster_.blocks.size() != 0) {
+        throw Error(ErrorKind::device,
+                    fmt::format("a copy goes to blocks {:#x} of a cluster of {}", blocks, cluster_.blocks.size()));
+    }
+    for (std::size_t rank = 0; rank < cluster_.blocks.size(); ++rank) {
+        if ((blocks >> rank & 1U) == 0) continue;
+        BlockRunner& other = peer(rank);
+        BarrierCopy part = copy;
+        part.barrier = counterpart(copy.barrier, other);
+        part.shared = static_cast<unsigned char*>(counterpart(copy.shared, other));
+        other.receive_copy(part, cluster_.random.below(2) == 0);
+    }
+}
+
+void BlockRunner::arrive_in_cluster(void* barrier, unsigned rank) {
+    BlockRunner& other = peer(rank);
+    other.arrive(counterpart(barrier, other), 1, 0);
+}
+
+BlockRunner& BlockRunner::peer(std::size_t rank) const {
+    if (rank >= cluster_.blocks.size()) {
+        throw Error(ErrorKind::device,
+                    fmt::format("block {} is asked for in a cluster of {}", rank, cluster_.blocks.size()));
+    }
+    BlockRunner& other = *cluster_.blocks[rank];
+    if (other.has_ended()) {
+        throw Error(ErrorKind::device, fmt::format("{} has ended, and with it its shared memory", other.block_name()));
+    }
+    return other;
+}
+
+void* BlockRunner::counterpart(void* address, const BlockRunner& other) const {
+    const auto at = static_cast<unsigned char*>(address);
+    if (const auto offset = dynamic_shared_.offset_of(at))
+        return static_cast<unsigned char*>(other.dynamic_shared_.data()) + *offset;
+    if (const auto offset = code_->static_shared_offset_of(at)) return other.code_->static_shared() + *offset;
+    throw Error(ErrorKind::device, "an address of another block's shared memory is none in that of its own");
 }
 
 bool BlockRunner::is_waited_for(const void* barrier) const {
@@ -250,12 +289,19 @@ void BlockRunner::wake_waiting_at(void* barrier) {
     at_barriers_.erase(others, at_barriers_.end());
 }
 
-std::string BlockRunner::deadlock() const {
-    std::string text = fmt::format("deadlock in {}: {}", block_name(), describe_waiting(threads_));
+std::string BlockRunner::waiting() const {
+    std::string text = fmt::format("{}: {}", block_name(), describe_waiting(threads_));
     if (at_barriers_.empty()) return text;
     const Wait& first = threads_[at_barriers_.front()].wait;
     const void* barrier = reinterpret_cast<const void*>(static_cast<std::uintptr_t>(first.value));
     return text + fmt::format("; the barrier of line {} {}", first.line, barriers_.missing(barrier));
+}
+
+std::string BlockRunner::left_behind() const {
+    if (barriers_.any_copies())
+        return fmt::format("{} ends before copies that it started: no barrier was waited for", block_name());
+    const std::string damage = dynamic_shared_.damage();
+    return damage.empty() ? damage : fmt::format("{} {}", block_name(), damage);
 }
 
 PendingCopies& BlockRunner::own_copies() {
@@ -264,7 +310,7 @@ PendingCopies& BlockRunner::own_copies() {
 
 void BlockRunner::note_failure(const std::string& what) {
     const CudaThread& thread = threads_[current_];
-    failure_ =
+    cluster_.failure =
         fmt::format("{}, thread ({},{},{}): {}", block_name(), thread.index[0], thread.index[1], thread.index[2], what);
 }
 

@@ -16,26 +16,49 @@
 
 namespace tconv::emulator {
 
-/// Runs blocks one after another on one processor thread: each CUDA thread is a fibre, and among those that can run the
-/// next is chosen at random.
+class BlockRunner;
+
+/// What the blocks of a cluster have in common.
+struct Cluster {
+    std::vector<BlockRunner*> blocks;  ///< by rank
+    BlockMeeting meeting;
+    Random random{0};
+    std::size_t polls = 0;  ///< of barriers, in vain, since anything happened
+    std::string failure;
+
+    void start(std::uint64_t seed) {
+        meeting.reset();
+        random = Random(seed);
+        polls = 0;
+        failure.clear();
+    }
+};
+
+/// One block of a cluster after another: each CUDA thread is a fibre, which runs until it waits for others.
 class BlockRunner {
 public:
-    BlockRunner();
+    explicit BlockRunner(Cluster& cluster);
     BlockRunner(const BlockRunner&) = delete;
     BlockRunner& operator=(const BlockRunner&) = delete;
 
-    /// Prepares for blocks of one launch. All arguments must live until the last of them has run.
+    /// Prepares for blocks of one launch, as the cluster's blocks are known.
     void begin(CodeCopy& code, const std::string& kernel, const LaunchGeometry& geometry, void** arguments);
 
-    /// Runs block number `block` (x fastest). Throws Error(device): deadlock, misaligned access, memory written
-    /// outside.
-    void run(std::uint64_t block, std::uint64_t seed);
+    /// Begins with block number `block` (x fastest).
+    void start(std::uint64_t block);
+    /// Threads that can run.
+    [[nodiscard]] std::size_t ready() const { return ready_.size(); }
+    /// Runs one of them until it waits or ends.
+    void run_ready_thread(std::size_t position);
+    [[nodiscard]] bool has_ended() const { return exited_ == threads_.size(); }
+    /// Which threads wait for what, and in which block.
+    [[nodiscard]] std::string waiting() const;
+    /// What a block that has ended did wrong and nothing showed before; empty where nothing.
+    [[nodiscard]] std::string left_behind() const;
 
 private:
     struct Callbacks;
 
-    void start_block(std::uint64_t block);
-    void run_ready_threads(Random& random);
     void run_thread(std::uint32_t thread);
     Fibre* idle_fibre();
     /// Frees the fibres of threads that a failed launch has left waiting.
@@ -43,14 +66,21 @@ private:
     void meet_block(const Wait& wait);
     void meet_warp(const Wait& wait);
     void meet_warpgroup(const Wait& wait);
+    void meet_cluster(const Wait& wait);
+    void wake_all();
     /// True where the phase is complete; false only where the thread does not wait.
     [[nodiscard]] bool meet_at_barrier(void* barrier, unsigned parity, bool waits, int line);
     [[nodiscard]] bool poll(const void* barrier, unsigned parity);
     void arrive(void* barrier, unsigned arrivals, unsigned bytes);
-    void start_copy(const BarrierCopy& copy);
+    /// `blocks` of the cluster get the bytes, one bit each; 0: this one.
+    void start_copy(const BarrierCopy& copy, unsigned blocks);
+    void receive_copy(const BarrierCopy& copy, bool at_once);
+    void arrive_in_cluster(void* barrier, unsigned rank);
+    [[nodiscard]] BlockRunner& peer(std::size_t rank) const;
+    /// What `other` has where this block has `address` in its shared memory.
+    [[nodiscard]] void* counterpart(void* address, const BlockRunner& other) const;
     void wake_waiting_at(void* barrier);
     [[nodiscard]] bool is_waited_for(const void* barrier) const;
-    [[nodiscard]] std::string deadlock() const;
     [[nodiscard]] PendingCopies& own_copies();
     void note_failure(const std::string& what);
     /// Called within a kernel after note_failure; the fibre is never resumed, so nothing that the caller owns is freed.
@@ -58,11 +88,11 @@ private:
     void wait_here(const Wait& wait);
     [[nodiscard]] std::string block_name() const;
 
+    Cluster& cluster_;
     tconv_emulator::Host host_{};
     CodeCopy* code_ = nullptr;
     Entry entry_ = nullptr;
     void** arguments_ = nullptr;
-    const std::string* kernel_ = nullptr;
     std::array<std::int64_t, 3> grid_{1, 1, 1};
     std::array<std::int64_t, 3> block_{};  // extents, not the index
     DynamicShared dynamic_shared_;
@@ -77,8 +107,6 @@ private:
     WarpgroupMeetings warpgroup_meetings_;
     SharedBarriers barriers_;
     std::vector<std::uint32_t> at_barriers_;  // threads that wait at one
-    std::size_t polls_ = 0;                   // of barriers, in vain, since anything happened
-    std::string failure_;
 
     std::vector<std::unique_ptr<Fibre>> fibres_;
     std::vector<Fibre*> idle_;

@@ -72,15 +72,23 @@ inline void barrier_arrive(void* barrier, unsigned arrivals, unsigned bytes, int
 inline bool barrier_wait(void* barrier, unsigned parity, bool waits, int line) {
     return host->barrier_wait(host->context, barrier, parity, waits, line) != 0;
 }
-inline void load_box(void* shared, const void* map, const int* corner, int dimensions, void* barrier, int line) {
+inline void load_box(void* shared, const void* map, const int* corner, int dimensions, void* barrier, unsigned blocks,
+                     int line) {
     check_alignment(shared, 128, "destination of a box", line);
-    host->load_box(host->context, shared, static_cast<const TensorMap*>(map), corner, dimensions, barrier, line);
+    host->load_box(host->context, shared, static_cast<const TensorMap*>(map), corner, dimensions, barrier, blocks,
+                   line);
 }
-inline void load_bytes(void* shared, const void* global, unsigned bytes, void* barrier, int line) {
+inline void load_bytes(void* shared, const void* global, unsigned bytes, void* barrier, unsigned blocks, int line) {
     check_alignment(shared, 16, "destination of a bulk copy", line);
     check_alignment(global, 16, "source of a bulk copy", line);
     check_alignment(reinterpret_cast<const void*>(static_cast<size_t>(bytes)), 16, "size of a bulk copy", line);
-    host->load_bytes(host->context, shared, global, bytes, barrier, line);
+    host->load_bytes(host->context, shared, global, bytes, barrier, blocks, line);
+}
+inline void arrive_in_cluster(void* barrier, unsigned rank, int line) {
+    host->arrive_in_cluster(host->context, barrier, rank, line);
+}
+inline void meet_cluster(int line) {
+    host->meet_cluster(host->context, line);
 }
 
 inline int lane() {

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,6 +21,11 @@ public:
     void resize(std::size_t bytes);
     /// Aligned to 1024 bytes; under AddressSanitizer null where the size is 0.
     [[nodiscard]] void* data() const { return data_; }
+    /// Where in it `address` is; nothing where it is outside.
+    [[nodiscard]] std::optional<std::size_t> offset_of(const unsigned char* address) const {
+        if (std::less<>{}(address, data_) || !std::less<>{}(address, data_ + bytes_)) return std::nullopt;
+        return static_cast<std::size_t>(address - data_);
+    }
     /// Sets all bytes, and the marks, to 0xff: a float that is read before it is written is a NaN.
     void poison();
     /// What was written outside, as the end of a sentence; empty when nothing was.

@@ -13,7 +13,7 @@
 #include <thread>
 
 #include "core/error.hpp"
-#include "device/emulator/block_runner.hpp"
+#include "device/emulator/cluster_runner.hpp"
 #include "device/emulator/launch_check.hpp"
 #include "device/emulator/loaded_code.hpp"
 #include "device/emulator/random_order.hpp"
@@ -24,25 +24,31 @@ namespace tconv {
 namespace {
 
 using emulator::BlockOrder;
-using emulator::BlockRunner;
+using emulator::ClusterRunner;
 using emulator::CodeCopy;
 using emulator::CodeImage;
 
 constexpr std::size_t k_allocation_alignment = 256;
 
-/// One image and a loaded copy of it for each worker that has needed one.
+/// One image and its loaded copies, for each worker as many as it has needed.
 class EmulatorModule final : public Module {
 public:
     EmulatorModule(const std::string& path, int workers) : image_(path), copies_(static_cast<std::size_t>(workers)) {
-        static_cast<void>(copy(0));  // a file that cannot be loaded is refused here and not at its first launch
+        static_cast<void>(copies(0, 1));  // a file that cannot be loaded is refused here and not at its first launch
     }
 
-    /// Each worker asks for its own alone.
-    CodeCopy& copy(int worker) {
-        std::unique_ptr<CodeCopy>& copy = copies_[static_cast<std::size_t>(worker)];
-        if (!copy) copy = std::make_unique<CodeCopy>(image_);
-        return *copy;
+    /// One for each block of a cluster. Each worker asks for its own alone.
+    std::vector<CodeCopy*> copies(int worker, std::int64_t blocks) {
+        std::vector<std::unique_ptr<CodeCopy>>& own = copies_[static_cast<std::size_t>(worker)];
+        std::vector<CodeCopy*> result;
+        for (std::size_t i = 0; i < static_cast<std::size_t>(blocks); ++i) {
+            if (i == own.size()) own.push_back(std::make_unique<CodeCopy>(image_));
+            result.push_back(own[i].get());
+        }
+        return result;
     }
+    /// Throws Error(device) when the code has no such kernel.
+    void check_entry(const std::string& kernel) { static_cast<void>(copies(0, 1).front()->entry(kernel)); }
     /// Sanitized objects have red zones between them, which no device has: then it is not known.
     [[nodiscard]] std::int64_t static_shared_bytes() const {
         return sanitizer::enabled ? 0 : static_cast<std::int64_t>(image_.static_shared_bytes());
@@ -50,7 +56,7 @@ public:
 
 private:
     CodeImage image_;
-    std::vector<std::unique_ptr<CodeCopy>> copies_;
+    std::vector<std::vector<std::unique_ptr<CodeCopy>>> copies_;  // of each worker
 };
 
 /// What the workers of one launch share.
@@ -61,13 +67,13 @@ struct LaunchJob {
     void** arguments;
     std::uint64_t seed;
     std::uint64_t number;  // of the launch
-    std::uint64_t blocks;
-    std::uint64_t chunk;  // blocks that a worker takes at a time
+    std::uint64_t clusters;
+    std::uint64_t chunk;  // clusters that a worker takes at a time
     BlockOrder order;
     std::atomic<std::uint64_t> next{0};
     std::atomic<bool> failed{false};
     std::mutex mutex{};
-    std::exception_ptr failure{};  // the one that came first in the order of blocks
+    std::exception_ptr failure{};  // the one that came first in the order of clusters
     std::uint64_t failure_position = 0;
 };
 
@@ -80,17 +86,17 @@ void record_failure(LaunchJob& job, std::uint64_t position) {
     job.failed = true;
 }
 
-void run_blocks(LaunchJob& job, BlockRunner& runner, int worker) noexcept {
+void run_clusters(LaunchJob& job, ClusterRunner& runner, int worker) noexcept {
     std::uint64_t position = 0;
     try {
-        runner.begin(job.module.copy(worker), job.kernel, job.geometry, job.arguments);
+        runner.begin(job.module.copies(worker, job.geometry.cluster), job.kernel, job.geometry, job.arguments);
         while (!job.failed) {
             const std::uint64_t first = job.next.fetch_add(job.chunk);
-            if (first >= job.blocks) return;
-            const std::uint64_t end = std::min(first + job.chunk, job.blocks);
+            if (first >= job.clusters) return;
+            const std::uint64_t end = std::min(first + job.chunk, job.clusters);
             for (position = first; position < end && !job.failed; ++position) {
-                const std::uint64_t block = job.order.at(position);
-                runner.run(block, emulator::mix_seed(job.seed, job.number, block));
+                const std::uint64_t cluster = job.order.at(position);
+                runner.run(cluster, emulator::mix_seed(job.seed, job.number, cluster));
             }
         }
     } catch (...) {
@@ -148,7 +154,7 @@ public:
 
     [[nodiscard]] KernelResources resources(Module& module, const std::string& kernel, const LaunchGeometry&) override {
         EmulatorModule& code = dynamic_cast<EmulatorModule&>(module);
-        static_cast<void>(code.copy(0).entry(kernel));
+        code.check_entry(kernel);
         KernelResources resources;
         resources.static_shared_bytes = code.static_shared_bytes();
         return resources;
@@ -199,7 +205,7 @@ private:
     EmulatorOptions options_;
     int workers_;
     DeviceInfo info_;
-    std::vector<std::unique_ptr<BlockRunner>> runners_;
+    std::vector<std::unique_ptr<ClusterRunner>> runners_;
     std::uint64_t launches_ = 0;
     double seconds_at_work_ = 0;  // launches alone
     emulator::WorkerPool pool_;   // last: its threads end before what they use
@@ -227,26 +233,26 @@ EncodedTensorMap Emulator::encode(const TensorMap& map, std::int64_t batch, Devi
 void Emulator::launch(Module& module, const std::string& kernel, const LaunchGeometry& geometry, void** arguments,
                       StreamHandle) {
     EmulatorModule& code = dynamic_cast<EmulatorModule&>(module);
-    static_cast<void>(code.copy(0).entry(kernel));
+    code.check_entry(kernel);
     emulator::check_launch(kernel, geometry, code.static_shared_bytes(), options_);
 
     const auto& grid = geometry.grid;
-    const auto blocks =
-        static_cast<std::uint64_t>(grid[0]) * static_cast<std::uint64_t>(grid[1]) * static_cast<std::uint64_t>(grid[2]);
+    const auto clusters = static_cast<std::uint64_t>(grid[0] / geometry.cluster) * static_cast<std::uint64_t>(grid[1]) *
+                          static_cast<std::uint64_t>(grid[2]);
     const auto workers = static_cast<std::uint64_t>(workers_);
-    const std::uint64_t chunk = std::clamp<std::uint64_t>(blocks / (workers * 16), 1, 64);
+    const std::uint64_t chunk = std::clamp<std::uint64_t>(clusters / (workers * 16), 1, 64);
     const std::uint64_t number = launches_++;
     LaunchJob job{code,      kernel,        geometry,
                   arguments, options_.seed, number,
-                  blocks,    chunk,         BlockOrder(blocks, emulator::mix_seed(options_.seed, number, blocks))};
+                  clusters,  chunk,         BlockOrder(clusters, emulator::mix_seed(options_.seed, number, clusters))};
 
     const auto start = std::chrono::steady_clock::now();
-    const std::uint64_t helpful = std::min(workers, (blocks + chunk - 1) / chunk);
+    const std::uint64_t helpful = std::min(workers, (clusters + chunk - 1) / chunk);
     for (std::uint64_t worker = 0; worker < helpful; ++worker) {
-        if (!runners_[worker]) runners_[worker] = std::make_unique<BlockRunner>();
+        if (!runners_[worker]) runners_[worker] = std::make_unique<ClusterRunner>();
     }
     pool_.run(static_cast<int>(helpful),
-              [&](int worker) { run_blocks(job, *runners_[static_cast<std::size_t>(worker)], worker); });
+              [&](int worker) { run_clusters(job, *runners_[static_cast<std::size_t>(worker)], worker); });
     seconds_at_work_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     if (job.failure != nullptr) std::rethrow_exception(job.failure);
 }

@@ -5,8 +5,8 @@
 
 namespace tconv_emulator {
 
-/// Where a thread waits for others: first the barriers of a block, then the operations of a warp, then those of a
-/// warpgroup (128 threads).
+/// Where a thread waits for others: first the barriers of a block, then the operations of a warp, those of a warpgroup
+/// (128 threads), that of a cluster of blocks.
 enum class Meeting : int {
     syncthreads,
     syncthreads_count,
@@ -22,6 +22,7 @@ enum class Meeting : int {
     all,
     warpgroup,
     wgmma_wait,
+    cluster,
     barrier,  // a barrier in shared memory
 };
 
@@ -68,10 +69,13 @@ struct Host {
     void (*barrier_arrive)(void* context, void* barrier, unsigned arrivals, unsigned bytes, int line);
     /// 1 where the phase of this parity is complete. `waits`: returns only then. Else other threads may run first.
     int (*barrier_wait)(void* context, void* barrier, unsigned parity, int waits, int line);
-    /// Starts copies whose bytes arrive, and count for the barrier, when its phase is waited for.
+    /// Starts copies whose bytes arrive, and count for the barrier, when its phase is waited for. `blocks` is 0, or a
+    /// bit for each block of the cluster that gets the bytes, at the same place in its shared memory and for its
+    /// barrier.
     void (*load_box)(void* context, void* shared, const TensorMap* map, const int* corner, int dimensions,
-                     void* barrier, int line);
-    void (*load_bytes)(void* context, void* shared, const void* global, unsigned bytes, void* barrier, int line);
+                     void* barrier, unsigned blocks, int line);
+    void (*load_bytes)(void* context, void* shared, const void* global, unsigned bytes, void* barrier, unsigned blocks,
+                       int line);
     /// Ends the launch, does not return: `what` accessed `address`, which must be a multiple of `alignment`.
     void (*misaligned)(void* context, const char* what, const void* address, int alignment, int line);
     /// Returns once every thread of the warpgroup is here.
@@ -81,6 +85,10 @@ struct Host {
                           int add);
     void (*commit_products)(void* context);
     void (*wait_products)(void* context, int groups);
+    /// Returns once every thread of every block of the cluster is here.
+    void (*meet_cluster)(void* context, int line);
+    /// An arrival at the barrier that block `rank` of the cluster has where this one has `barrier`.
+    void (*arrive_in_cluster)(void* context, void* barrier, unsigned rank, int line);
 };
 
 /// The variables of a compiled kernel file that the emulator sets: three extents each, then two pointers.

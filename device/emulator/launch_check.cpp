@@ -5,6 +5,7 @@
 #include <array>
 
 #include "core/error.hpp"
+#include "core/launch_plan.hpp"
 
 namespace tconv::emulator {
 namespace {
@@ -36,6 +37,12 @@ void check_launch(const std::string& kernel, const LaunchGeometry& geometry, std
     if (static_shared_bytes > k_static_shared_limit) {
         throw Error(ErrorKind::device, fmt::format("kernel {}: static shared memory takes {} bytes, the limit is {}",
                                                    kernel, static_shared_bytes, k_static_shared_limit));
+    }
+    if (geometry.cluster < 1 || geometry.cluster > k_most_cluster_blocks || geometry.grid[0] % geometry.cluster != 0) {
+        throw Error(
+            ErrorKind::device,
+            fmt::format("kernel {}: a cluster of {} blocks must have 1 to {} and divide the grid's extent x, {}",
+                        kernel, geometry.cluster, k_most_cluster_blocks, geometry.grid[0]));
     }
     const std::int64_t room = options.shared_memory_per_block - static_shared_bytes;
     if (geometry.shared_bytes < 0 || geometry.shared_bytes > room) {

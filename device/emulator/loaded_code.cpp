@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <functional>
 
 #include "cache/code_store.hpp"
 #include "core/error.hpp"
@@ -131,6 +132,12 @@ Entry CodeCopy::entry(const std::string& kernel) const {
         throw Error(ErrorKind::device, fmt::format("the compiled code '{}' has no kernel {}", image_.path(), kernel));
     }
     return entry;
+}
+
+std::optional<std::size_t> CodeCopy::static_shared_offset_of(const unsigned char* address) const {
+    const unsigned char* end = static_shared_ + image_.static_shared_bytes();
+    if (std::less<>{}(address, static_shared_) || !std::less<>{}(address, end)) return std::nullopt;
+    return static_cast<std::size_t>(address - static_shared_);
 }
 
 void CodeCopy::poison_static_shared() {

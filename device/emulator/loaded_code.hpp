@@ -1,7 +1,9 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "device/emulator/emulator_abi.hpp"
@@ -44,6 +46,9 @@ public:
     [[nodiscard]] const tconv_emulator::Interface& interface() const { return interface_; }
     /// Throws Error(device) when the code has no such kernel.
     [[nodiscard]] Entry entry(const std::string& kernel) const;
+    /// The beginning of its static shared memory, and where in that `address` is; nothing where it is outside.
+    [[nodiscard]] unsigned char* static_shared() const { return static_shared_; }
+    [[nodiscard]] std::optional<std::size_t> static_shared_offset_of(const unsigned char* address) const;
     /// Sets all static shared memory to 0xff.
     void poison_static_shared();
 

@@ -45,6 +45,8 @@ const char* name_of(Meeting meeting) {
             return "warpgroup_sync";
         case Meeting::wgmma_wait:
             return "wgmma_wait";
+        case Meeting::cluster:
+            return "cluster_sync";
         case Meeting::barrier:
             return "a barrier in shared memory";
     }

@@ -39,7 +39,8 @@ struct CudaThread {
     PendingProducts products;
 };
 
-/// Counts the threads of a block that have come to a barrier. All of them must come, to the same barrier of the source.
+/// Counts the threads of a block, or of a cluster, that have come to a barrier. All of them must come, to the same
+/// barrier of the source.
 class BlockMeeting {
 public:
     void reset() { *this = {}; }

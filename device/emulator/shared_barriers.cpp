@@ -92,9 +92,12 @@ bool SharedBarriers::arrive(void* barrier, unsigned arrivals, unsigned bytes) co
     return turn_over(barrier, state);
 }
 
-void SharedBarriers::start(const BarrierCopy& copy) {
+void SharedBarriers::start(const BarrierCopy& copy, bool at_once) {
     (void)read(copy.barrier);
     copies_.push_back(copy);
+    if (!at_once) return;
+    deliver(copy);
+    copies_.back().landed = true;
 }
 
 bool SharedBarriers::is_complete(const void* barrier, unsigned parity) {
@@ -111,7 +114,7 @@ bool SharedBarriers::settle(void* barrier) {
         }
         state.bytes -= static_cast<std::int64_t>(copy->bytes);
         if (state.bytes < 0) fail(fmt::format("copies bring a barrier {} bytes more than it expects", -state.bytes));
-        deliver(*copy);
+        if (!copy->landed) deliver(*copy);
         copy = copies_.erase(copy);
     }
     return turn_over(barrier, state);

@@ -18,6 +18,7 @@ struct BarrierCopy {
     const void* global = nullptr;                  ///< of a plain copy
     std::optional<tconv_emulator::TensorMap> map;  ///< of a box
     BoxCorner corner{};
+    bool landed = false;  ///< its bytes are there, though they do not count yet
 };
 
 /// The barriers in a block's shared memory. A barrier is a word there: it counts arrivals and bytes, and turns over to
@@ -31,7 +32,8 @@ public:
     void init(void* barrier, unsigned arrivals) const;
     /// True where that completes the phase.
     [[nodiscard]] bool arrive(void* barrier, unsigned arrivals, unsigned bytes) const;
-    void start(const BarrierCopy& copy);
+    /// `at_once`: the bytes land now, as they may, and count later all the same.
+    void start(const BarrierCopy& copy, bool at_once = false);
 
     /// Whether the phase of this parity (0, 1, 0, 1, ...) is complete: the current one has the other.
     [[nodiscard]] static bool is_complete(const void* barrier, unsigned parity);

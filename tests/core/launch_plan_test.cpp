@@ -26,6 +26,7 @@ LaunchPlan sample_plan() {
     main.block = {32, 4, 2};
     main.shared_bytes = 1024;
     main.overlaps = true;
+    main.cluster = 2;
     main.arguments = {{ArgumentKind::input, 0, {}},
                       {ArgumentKind::bias, 0, {}},
                       {ArgumentKind::packed_weight, 0, {}},
@@ -69,6 +70,33 @@ TEST_CASE("a launch overlaps the one before it, on devices that can") {
     device.compute_major = 8;
     device.compute_minor = 6;
     CHECK_THROWS_WITH(check_plan(plan, {}, device), contains("needs compute capability 9.0, not 8.6"));
+}
+
+TEST_CASE("blocks form clusters that divide the grid, on devices that can") {
+    DeviceInfo device;
+    device.kind = DeviceKind::cuda;
+    device.compute_major = 8;
+    device.compute_minor = 9;
+    LaunchPlan plan = sample_plan();
+    plan.launches[1].overlaps = false;
+    CHECK_THROWS_WITH(check_plan(plan, {}, device), contains("clusters of main need compute capability 9.0"));
+    plan.launches[1].cluster = 1;
+    CHECK_NOTHROW(check_plan(plan, {}, device));
+    for (const std::int64_t cluster : {-2, 0, 9, 10})
+        CHECK_THAT(refusal([&](LaunchPlan& p) { p.launches[1].cluster = cluster; }), contains("must be 1 to 8"));
+    CHECK_THAT(refusal([](LaunchPlan& p) { p.launches[1].cluster = 4; }),
+               contains("grid x of main (10) must be a multiple of its cluster (4)"));
+    CHECK(refusal([](LaunchPlan& p) { p.launches[1].cluster = 5; }).empty());
+}
+
+TEST_CASE("a plan stored without clusters has blocks by themselves") {
+    LaunchPlan alone = sample_plan();
+    alone.launches[1].cluster = 1;
+    std::string older = to_json(sample_plan());
+    const std::string entry = "\"cluster\":2,";
+    REQUIRE(older.find(entry) != std::string::npos);
+    older.erase(older.find(entry), entry.size());
+    CHECK(launch_plan_from_json(older) == alone);
 }
 
 TEST_CASE("a plan survives its text") {

@@ -92,3 +92,9 @@ TEST_CASE("the prelude holds the problem and the config, but not the batch") {
     p.input = {1, 70000, 70000};
     CHECK(prelude(p, config).find("constexpr bool wide_index = true;") != std::string::npos);
 }
+
+TEST_CASE("a config asks for the order of its source or for nothing") {
+    CHECK(compiler_options({{"tile_w", 8}}).empty());
+    CHECK(compiler_options({{"source_order", 0}, {"tile_w", 8}}).empty());
+    CHECK(compiler_options({{"source_order", 1}}) == std::vector<std::string>{"--ptxas-options=-O1"});
+}

@@ -1,48 +1,17 @@
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
 #include <memory>
 
 #include "core/launch_plan.hpp"
-#include "device/driver/driver.hpp"
-#include "device/nvrtc/nvrtc.hpp"
-#include "tests/catch.hpp"
-#include "tests/device/driver/require_gpu.hpp"
+#include "tests/kernel_sources/copying_gpu.hpp"
 #include "tests/support/tensor_boxes.hpp"
 
 // The hardware's copies against their definition and against the emulator's twins.
 
 using namespace tconv;
 
-namespace {
-
-/// The first GPU; ends the process as skipped where it has no copy engine.
-std::unique_ptr<Device> copying_gpu() {
-    require_gpu();
-    std::unique_ptr<Device> device = open_cuda_device(0);
-    if (device->info().compute_major >= 9) return device;
-    std::printf("Skipped: %s has no tensor maps\n", device->info().name.c_str());
-    std::fflush(stdout);
-    std::_Exit(77);
-}
-
-std::unique_ptr<Module> build(Device& device, const std::string& source, const std::vector<std::string>& kernels) {
-    CompileRequest request;
-    request.name = "tma_test.cu";
-    request.source = source;
-    request.kernels = kernels;
-    request.architecture = architecture_of(device.info());
-    const CompileResult compiled = make_nvrtc_compiler()->compile(request);
-    INFO(compiled.log);
-    REQUIRE(compiled.ok);
-    return device.load(compiled.code);
-}
-
-}  // namespace
-
 TEST_CASE("on a GPU a box arrives as its definition and the emulator say") {
-    const std::unique_ptr<Device> gpu = copying_gpu();
-    const auto module = build(*gpu, test::load_box_source(), test::load_box_kernels());
+    const std::unique_ptr<Device> gpu = test::copying_gpu();
+    const auto module = test::build_on(*gpu, test::load_box_source(), test::load_box_kernels());
     const auto twin = test::emulated().build(test::load_box_source(), test::load_box_kernels());
     test::Draw draw(22);
     for (int round = 0; round < test::rounds(300); ++round) {
@@ -60,8 +29,8 @@ TEST_CASE("on a GPU a box arrives as its definition and the emulator say") {
 }
 
 TEST_CASE("on a GPU a plan's tensor map is bound to the call, and stays so in a recording") {
-    const std::unique_ptr<Device> gpu = copying_gpu();
-    const auto module = build(*gpu, test::copy_source(), {"copy"});
+    const std::unique_ptr<Device> gpu = test::copying_gpu();
+    const auto module = test::build_on(*gpu, test::copy_source(), {"copy"});
     const LaunchPlan plan = test::copy_plan();
     test::Draw draw(4);
     for (const std::int64_t batch : {1, 2, 5}) {

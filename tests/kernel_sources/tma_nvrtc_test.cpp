@@ -1,15 +1,18 @@
 #include "device/nvrtc/nvrtc.hpp"
 #include "tests/catch.hpp"
+#include "tests/support/cluster_ring.hpp"
 #include "tests/support/tensor_boxes.hpp"
 
 // The real compiler takes the inline assembly; needs no GPU.
 
 using namespace tconv;
 
-TEST_CASE("NVRTC compiles copies of boxes for compute capability 9.0 and later") {
+TEST_CASE("NVRTC compiles copies of boxes, to one block or several, for compute capability 9.0 and later") {
     for (const char* architecture : {"sm_90", "sm_90a", "sm_100"}) {
-        for (const auto& [source, kernels] : {std::pair(test::load_box_source(), test::load_box_kernels()),
-                                              std::pair(test::copy_source(), std::vector<std::string>{"copy"})}) {
+        for (const auto& [source, kernels] :
+             {std::pair(test::load_box_source(), test::load_box_kernels()),
+              std::pair(test::copy_source(), std::vector<std::string>{"copy"}),
+              std::pair(test::cluster_ring_source(), std::vector<std::string>{"cluster_ring"})}) {
             CompileRequest request;
             request.name = "tma_test.cu";
             request.source = source;

@@ -1,4 +1,5 @@
 #include <array>
+#include <functional>
 #include <string>
 #include <utility>
 
@@ -12,14 +13,18 @@ using namespace tconv;
 
 namespace {
 
+bool any(const Config&) {
+    return true;
+}
+
 /// Compiles two random configs of the family for the problem, for an H200.
-void check_compiles(const std::string& family, const std::string& text, test::Draw& draw) {
+void check_compiles(const std::string& family, const std::string& text, test::Draw& draw,
+                    const std::function<bool(const Config&)>& accept = any) {
     static const auto compiler = make_nvrtc_compiler();
     const SearchSpace& space = test::space_named(family);
     const Problem p = parse_key(text);
     for (int i = 0; i < 2; ++i) {
-        const auto config = test::draw_config(
-            space, draw, p, [](const Config&) { return true; }, test::h200());
+        const auto config = test::draw_config(space, draw, p, accept, test::h200());
         REQUIRE(config.has_value());
         INFO(family << " " << text << " | " << to_string(*config));
         const LaunchPlan plan = space.plan(p, test::h200(), *config);
@@ -29,6 +34,7 @@ void check_compiles(const std::string& family, const std::string& text, test::Dr
         request.source = specialise(plan, p, *config);
         request.kernels = kernel_names(plan);
         request.architecture = "sm_90a";
+        request.options = compiler_options(*config);
         const CompileResult compiled = compiler->compile(request);
         INFO(compiled.log);
         CHECK(compiled.ok);
@@ -47,6 +53,17 @@ TEST_CASE("NVRTC compiles the families of implicit products for every kind of op
                                  "2d n32 ci2048 co256 g1 i8x6 k4x4 s2x2 p1x1 op0x0 d1x1 nobias bf16 nhwc",
                                  "2d n4 ci512 co256 g1 i64x64 k3x3 s2x2 p0x0 op0x0 d1x1 nobias f32 nhwc"})
             check_compiles(family, text, draw);
+    }
+}
+
+TEST_CASE("NVRTC compiles copies that the blocks of a cluster share") {
+    test::Draw draw(97);
+    for (const int cluster : {2, 3}) {
+        for (const bool reuse : {false, true}) {
+            check_compiles(
+                "hopper", "2d n32 ci256 co256 g1 i32x24 k4x4 s2x2 p1x1 op0x0 d1x1 nobias f16 nhwc", draw,
+                [&](const Config& c) { return c.at("cluster") == cluster && (c.at("reuse") != 0) == reuse; });
+        }
     }
 }
 

@@ -83,3 +83,34 @@ TEST_CASE("blocks that share a tile's channels add up exactly, whatever the batc
         }
     }
 }
+
+TEST_CASE("positions of a lane that lie side by side are exact in every type") {
+    test::Draw draw(97);
+    for (const char* text : {"2d n2 ci9 co10 g1 i5x12 k2x2 s2x2 p0x0 op0x0 d1x1 bias f32 nchw",
+                             "1d n1 ci12 co6 g2 i40 k3 s4 p0 op2 d1 nobias f32 nchw",
+                             "2d n1 ci7 co8 g1 i3x16 k3x1 s1x1 p1x0 op0x0 d1x1 bias f16 nchw",
+                             "3d n3 ci8 co5 g1 i3x2x8 k2x3x2 s2x2x2 p0x1x0 op0x0x0 d1x1x1 bias bf16 nchw"}) {
+        const Problem p = parse_key(text);
+        for (const std::int64_t positions : {2, 4}) {
+            const auto config = test::draw_config(
+                fma(), draw, p, [&](const Config& drawn) { return drawn.at("row_vector") == positions; });
+            INFO(text);
+            REQUIRE(config.has_value());
+            test::check_exact(fma(), draw, p, *config);
+        }
+    }
+}
+
+TEST_CASE("rows serve the taps of a phase that a block computes alone") {
+    test::Draw draw(101);
+    for (const char* text : {"2d n2 ci7 co6 g1 i9x8 k4x4 s2x2 p1x1 op0x0 d1x1 bias f32 nchw",
+                             "3d n1 ci8 co4 g1 i2x6x5 k2x6x3 s2x3x2 p0x2x1 op0x1x0 d1x1x1 nobias f16 nhwc"}) {
+        const Problem p = parse_key(text);
+        const auto config = test::draw_config(fma(), draw, p, [](const Config& drawn) {
+            return drawn.at("reuse_rows") == 1 && drawn.at("joined_axes") < 2;
+        });
+        INFO(text);
+        REQUIRE(config.has_value());
+        test::check_exact(fma(), draw, p, *config);
+    }
+}

@@ -154,6 +154,7 @@ TEST_CASE("launches are checked with their lines") {
     CHECK(after(19, "  alignment: \"vector\"") == "a.yaml:20: unknown name vector in \"vector\"");
     CHECK(replaced(17, "  batch_axis: w") == "a.yaml:17: batch_axis must be x, y, z or none, not w");
     CHECK(after(17, "  batch_tile: \"tile - 8\"") == "a.yaml:18: batch_tile \"tile - 8\" is 0, but must be at least 1");
+    CHECK(after(17, "  cluster: \"tile - 8\"") == "a.yaml:18: cluster \"tile - 8\" is 0, but must be at least 1");
     CHECK(after(17, "  batch_tile: \"entries\"") == "a.yaml:18: unknown name entries in \"entries\"");
     CHECK(replaced(17, "  batch_axis: none\n  batch_tile: \"1\"") ==
           "a.yaml:18: batch_tile needs a batch_axis, but that is none");

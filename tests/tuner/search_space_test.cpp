@@ -346,6 +346,7 @@ launches:
     grid: ["tiles_w", "problem.out_channels / 4", "problem.output_h"]
     batch_axis: y
     batch_tile: "block / 16"
+    cluster: "tiles_w"
     block: ["block", "1", "1"]
     shared_bytes: "4 * input_tile * problem.in_channels"
     alignment: "4 * tile_w"
@@ -372,6 +373,7 @@ workspace_bytes_per_batch: "16 * tile_w"
     CHECK(pack.grid == std::array<std::int64_t, 3>{2, 1, 1});
     CHECK(pack.batch_axis == -1);
     CHECK(pack.batch_tile == 1);
+    CHECK(pack.cluster == 1);
     CHECK(pack.shared_bytes == 0);
     CHECK(pack.arguments == std::vector<Argument>{{ArgumentKind::weight, 0, {}},
                                                   {ArgumentKind::packed_weight, 0, {}},
@@ -383,6 +385,7 @@ workspace_bytes_per_batch: "16 * tile_w"
     CHECK(direct.block == std::array<std::int64_t, 3>{64, 1, 1});
     CHECK(direct.batch_axis == 1);
     CHECK(direct.batch_tile == 4);
+    CHECK(direct.cluster == 3);
     CHECK(direct.shared_bytes == 4 * 9 * 8);
     CHECK_FALSE(direct.weights_only);
     CHECK(direct.arguments == std::vector<Argument>{{ArgumentKind::input, 0, {}},

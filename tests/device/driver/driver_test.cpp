@@ -164,7 +164,7 @@ TEST_CASE("a function is resolved once and opts in to large shared memory once")
     CHECK(count_calls("cuLaunchKernel") == 5);
 }
 
-TEST_CASE("a launch that overlaps the one before it is launched with that attribute") {
+TEST_CASE("a launch that overlaps the one before it, or runs in clusters, is launched with these attributes") {
     use_fake();
     const std::unique_ptr<Device> device = open_cuda_device(0);
     const std::unique_ptr<Module> module = device->load({k_ptx});
@@ -172,6 +172,17 @@ TEST_CASE("a launch that overlaps the one before it is launched with that attrib
     geometry.overlaps = true;
     device->launch(*module, "k", geometry, nullptr, nullptr);
     CHECK(count_calls("cuLaunchKernelEx") == 1);
+    CHECK(count_calls("overlap") == 1);
+    CHECK(count_calls("cluster 2x1x1") == 0);
+    geometry.cluster = 2;
+    device->launch(*module, "k", geometry, nullptr, nullptr);
+    CHECK(count_calls("overlap") == 2);
+    CHECK(count_calls("cluster 2x1x1") == 1);
+    geometry.overlaps = false;
+    device->launch(*module, "k", geometry, nullptr, nullptr);
+    CHECK(count_calls("overlap") == 2);
+    CHECK(count_calls("cluster 2x1x1") == 2);
+    CHECK(count_calls("cuLaunchKernelEx") == 3);
     CHECK(count_calls("cuLaunchKernel") == 0);
 }
 
@@ -303,9 +314,12 @@ TEST_CASE("memory that was released is used again for about as much, where that 
     device->release(second);
     CHECK(device->allocate(1 << 18) != first);  // far less
     CHECK(count_calls("cuMemAlloc") == 4);
-    // A quarter of the device's memory is the most that waits.
+    // A quarter of the device's memory is the most that waits: what has waited longest goes.
     device->release(device->allocate(std::size_t{3} << 30));
     CHECK(count_calls("cuMemFree") == 2);
+    device->release(device->allocate(std::size_t{2} << 30));
+    CHECK(count_calls("cuMemFree") == 4);
+    CHECK(device->allocate(1 << 20) != first);
 }
 
 TEST_CASE("memory that waits to be used again is given back where it is in the way") {

@@ -158,10 +158,18 @@ CUresult cuLaunchKernel(CUfunction, unsigned, unsigned, unsigned, unsigned, unsi
     return answer("cuLaunchKernel");
 }
 CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction, void**, void**) {
-    const bool overlaps = config->numAttrs == 1 &&
-                          config->attrs[0].id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION &&
-                          config->attrs[0].value.programmaticStreamSerializationAllowed == 1;
-    return answer(overlaps ? "cuLaunchKernelEx" : "cuLaunchKernelEx without its attribute");
+    for (unsigned i = 0; i < config->numAttrs; ++i) {
+        const CUlaunchAttribute& attribute = config->attrs[i];
+        if (attribute.id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION &&
+            attribute.value.programmaticStreamSerializationAllowed == 1)
+            log_text += "overlap\n";
+        if (attribute.id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION) {
+            const auto& cluster = attribute.value.clusterDim;
+            log_text += "cluster " + std::to_string(cluster.x) + "x" + std::to_string(cluster.y) + "x" +
+                        std::to_string(cluster.z) + "\n";
+        }
+    }
+    return answer("cuLaunchKernelEx");
 }
 #ifndef FAKE_OLD_DRIVER
 // The map's words tell what was asked for: type, rank, address, extents, strides, box, swizzle, promotion.

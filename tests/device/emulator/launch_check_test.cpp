@@ -11,6 +11,7 @@ TEST_CASE("a launch within all limits passes") {
     const EmulatorOptions options;
     CHECK_NOTHROW(emulator::check_launch("k", {}, 0, options));
     CHECK_NOTHROW(emulator::check_launch("k", {{2147483647, 65535, 65535}, {1024, 1, 1}, 232448}, 0, options));
+    CHECK_NOTHROW(emulator::check_launch("k", {{12, 3, 1}, {32, 1, 1}, 0, false, 4}, 0, options));
     CHECK_NOTHROW(emulator::check_launch("k", {{1, 1, 1}, {4, 4, 64}, 232448 - 49152}, 49152, options));
 }
 
@@ -33,6 +34,9 @@ TEST_CASE("each limit that a launch breaks is named with its value") {
         {{{1, 1, 1}, {1, 1, 1}, 232449}, 0, "needs 232449 bytes of dynamic and 0 bytes of static shared memory"},
         {{{1, 1, 1}, {1, 1, 1}, 232448}, 4, "the limit is 232448 together"},
         {{{1, 1, 1}, {1, 1, 1}, -4}, 0, "needs -4 bytes of dynamic"},
+        {{{12, 1, 1}, {1, 1, 1}, 0, false, 0}, 0, "a cluster of 0 blocks"},
+        {{{18, 1, 1}, {1, 1, 1}, 0, false, 9}, 0, "a cluster of 9 blocks must have 1 to 8"},
+        {{{12, 1, 1}, {1, 1, 1}, 0, false, 5}, 0, "and divide the grid's extent x, 12"},
         {{{1, 1, 1}, {1, 1, 1}, 0}, 49156, "static shared memory takes 49156 bytes, the limit is 49152"},
     };
     for (const Case& broken : cases) {

@@ -1,0 +1,235 @@
+// The stages of shared memory between the producer of a block and those that multiply, and what the producer does:
+// rings of stages, the barriers of each, copies. Blocks of a cluster fill them together where they need the same.
+#pragma once
+
+#include "cluster.cuh"
+#include "hopper_stage.cuh"
+
+namespace tconv::hopper {
+
+/// Barriers of stages of shared memory that are filled and used in turn.
+struct Ring {
+    Barrier* full;   // the stage's operands have arrived
+    Barrier* empty;  // every consumer is done with them
+};
+
+// Rings that the blocks of a cluster fill together: a stage is empty when the consumers of all are done with it.
+constexpr bool shared_step_ring = share_weights || (share_input && !reuse);
+constexpr bool shared_input_ring = share_input;
+constexpr u16 k_all_blocks = (1 << cluster_blocks) - 1;
+
+/// A place in a ring, and the parity of its barriers' current phase.
+template <int Count>
+struct Turn {
+    int stage = 0;
+    u32 parity = 0;
+    /// Even as often as odd.
+    __device__ __forceinline__ u32 number() const { return stage + parity; }
+    __device__ __forceinline__ void advance() {
+        if (++stage < Count) return;
+        stage = 0;
+        parity ^= 1;
+    }
+};
+
+struct Pipeline {
+    Ring input;  // with barriers of its own where boxes are reused
+    Ring step;   // of the weights, unless they are resident, and of boxes that are not reused
+    unsigned char* inputs;
+    unsigned char* weights;
+    Barrier* resident;  // weights have arrived, for good
+    Barrier* ahead;     // number i: warpgroup i is so far that the next one may begin
+    unsigned char* staging;
+};
+
+/// Where a warpgroup stands.
+struct Turns {
+    Turn<input_stages> input;
+    Turn<step_stages> step;
+};
+
+/// Where weights come from.
+template <bool Raw>
+struct WeightsOf {
+    using type = const unsigned char*;
+};
+template <>
+struct WeightsOf<true> {
+    using type = TensorMap;
+};
+using Weights = WeightsOf<raw_weights>::type;
+
+/// A box for this block; or for all blocks of the cluster, which take turns by the box's number.
+template <bool Shared, int N>
+__device__ __forceinline__ void load_box(u32 number, unsigned char* shared, const TensorMap& map, Barrier& full,
+                                         const int (&corner)[N]) {
+    if constexpr (!Shared) {
+        tma_load_box(shared, map, full, corner);
+    } else if ((number + blockIdx.x) % cluster_blocks == 0) {
+        tma_load_box_to(k_all_blocks, shared, map, full, corner);
+    }
+}
+
+__device__ __forceinline__ void load_input(const Tile& tile, int block, int j_d, int j_h, int j_w, u32 turn,
+                                           unsigned char* stage, const TensorMap& input, Barrier& full) {
+    const int channel = (tile.group * channel_blocks + block) * map_row;
+    if constexpr (flat) {
+#pragma unroll
+        for (int i = 0; i < box_n; ++i) {
+            const int run = tile.batch + i;
+            if constexpr (raw_input) {
+                load_box<share_input>(
+                    turn + i, stage + i * run_bytes, input, full,
+                    {run % entry_runs * run_positions, block * block_channels, tile.group, run / entry_runs});
+            } else {
+                load_box<share_input>(turn + i, stage + i * run_bytes, input, full,
+                                      {channel, run * run_positions, 0, 0, 0});
+            }
+        }
+    } else {
+        const int d = tile.q_d - tile.taps_d.offset - j_d * AxisD::offset_step;
+        const int h = tile.q_h - tile.taps_h.offset - j_h * AxisH::offset_step;
+        const int w = tile.q_w - tile.taps_w.offset - j_w * AxisW::offset_step;
+        load_box<share_input>(turn, stage, input, full, {channel, w, h, d, tile.batch});
+    }
+}
+
+/// Of step number `step` of the tile, that of block `block` of channels and tap `tap`. Where weights are shared each
+/// block loads a part for all.
+__device__ __forceinline__ void load_weights(const Tile& tile, int block, int tap, int, u32 turn, unsigned char* stage,
+                                             const TensorMap& weights, Barrier& full) {
+#pragma unroll
+    for (int i = 0; i < weight_boxes; ++i) {
+        const WeightBox box = weight_box_at(tile.column + i * k_operand_values, tap);
+        load_box<share_weights>(turn + i, stage + i * weight_box, weights, full,
+                                {box.column, box.unit, block * block_channels, tile.group});
+    }
+}
+__device__ __forceinline__ void load_weights(const Tile& tile, int, int, int step, u32, unsigned char* stage,
+                                             const unsigned char* packed, Barrier& full) {
+    packed +=
+        packed_weights(tile.phase_class, tile.group, tile.column / tile_n) + static_cast<i64>(step) * weight_stage;
+    if constexpr (share_weights) {
+        constexpr int part = weight_stage / cluster_blocks;
+        const int from = static_cast<int>(blockIdx.x % cluster_blocks) * part;
+        tma_load_bytes_to(k_all_blocks, stage + from, packed + from, part, full);
+    } else {
+        tma_load_bytes(stage, packed, weight_stage, full);
+    }
+}
+
+__device__ __forceinline__ void prefetch_weights(const TensorMap& weights) {
+    tma_prefetch_map(weights);
+}
+__device__ __forceinline__ void prefetch_weights(const unsigned char*) {}
+
+__device__ __forceinline__ void load_tile(const Tile& tile, Turns& turns, const Pipeline& pipeline,
+                                          const TensorMap& input, const Weights& weights) {
+    constexpr int input_bytes = input_rows * k_operand_row;
+    int step = tile.first_block * tile.taps();
+    for (int block = tile.first_block; block < tile.end_block; ++block) {
+        if constexpr (reuse) {
+            if (tile.taps() == 0) return;
+            Barrier& full = pipeline.input.full[turns.input.stage];
+            barrier_wait(pipeline.input.empty[turns.input.stage], turns.input.parity ^ 1);
+            barrier_arrive_and_expect(full, input_bytes);
+            load_input(tile, block, AxisD::max_taps - 1, AxisH::max_taps - 1, AxisW::max_taps - 1, turns.input.number(),
+                       pipeline.inputs + turns.input.stage * input_stage, input, full);
+            turns.input.advance();
+        }
+        if constexpr (!steps_wait) continue;
+        for (int j_d = 0; j_d < tile.taps_d.count; ++j_d) {
+            for (int j_h = 0; j_h < tile.taps_h.count; ++j_h) {
+                for (int j_w = 0; j_w < tile.taps_w.count; ++j_w) {
+                    const int stage = turns.step.stage;
+                    Barrier& full = pipeline.step.full[stage];
+                    barrier_wait(pipeline.step.empty[stage], turns.step.parity ^ 1);
+                    barrier_arrive_and_expect(full, (resident ? 0 : weight_stage) + (reuse ? 0 : input_bytes));
+                    if constexpr (!reuse)
+                        load_input(tile, block, j_d, j_h, j_w, turns.step.number(),
+                                   pipeline.inputs + stage * input_stage, input, full);
+                    if constexpr (!resident)
+                        load_weights(tile, block, tap_of(tile, j_d, j_h, j_w), step++, turns.step.number(),
+                                     pipeline.weights + stage * weight_stage, weights, full);
+                    turns.step.advance();
+                }
+            }
+        }
+    }
+}
+
+/// All weights of a block's tiles, which have the same columns.
+__device__ __forceinline__ void load_resident(const Tile& tile, const Pipeline& pipeline, const Weights& weights) {
+    for (int step = 0; step < weight_stages; ++step) {
+        Barrier& full = pipeline.resident[step / barrier_steps];
+        barrier_arrive_and_expect(full, weight_stage);
+        int rest = step;
+        const int j_w = split_off(rest, tile.taps_w.count);
+        const int j_h = split_off(rest, tile.taps_h.count);
+        const int j_d = split_off(rest, tile.taps_d.count);
+        load_weights(tile, rest, tap_of(tile, j_d, j_h, j_w), step, 0, pipeline.weights + step * weight_stage, weights,
+                     full);
+    }
+}
+
+__device__ __forceinline__ Pipeline make_pipeline() {
+    unsigned char* shared = dynamic_shared<unsigned char>();
+    // The swizzle follows the address.
+    const u64 past = reinterpret_cast<u64>(shared) % 1024;
+    unsigned char* inputs = shared + (past == 0 ? 0 : 1024 - past);
+    unsigned char* weights = inputs + input_stages * input_stage;
+    unsigned char* staging = weights + weight_stages * weight_stage;
+    Barrier* barriers = reinterpret_cast<Barrier*>(staging + consumers * staging_bytes);
+    Barrier* input_barriers = barriers + 2 * step_stages;
+    Barrier* resident_barriers = input_barriers + 2 * input_stages;
+    return {{input_barriers, input_barriers + input_stages},
+            {barriers, barriers + step_stages},
+            inputs,
+            weights,
+            resident_barriers,
+            resident_barriers + (resident ? (weight_stages + barrier_steps - 1) / barrier_steps : 0),
+            staging};
+}
+
+template <bool Shared>
+__device__ __forceinline__ void init_barriers(const Ring& ring, int stages) {
+    for (int stage = 0; stage < stages; ++stage) {
+        barrier_init(ring.full[stage], 1);
+        barrier_init(ring.empty[stage], consumers * (k_warpgroup / 32) * (Shared ? cluster_blocks : 1));
+    }
+}
+
+__device__ __forceinline__ void init_resident(Barrier* barriers) {
+    for (int first = 0; first < weight_stages; first += barrier_steps)
+        barrier_init(barriers[first / barrier_steps], min(barrier_steps, weight_stages - first));
+}
+
+/// Waits for all threads that use this block's barriers.
+__device__ __forceinline__ void sync_all() {
+    if constexpr (cluster_blocks > 1) {
+        cluster_sync();
+    } else {
+        __syncthreads();
+    }
+}
+
+template <bool Shared>
+__device__ __forceinline__ void release(const Ring& ring, int stage) {
+    const u32 lane = threadIdx.x % 32;
+    if constexpr (Shared) {
+        if (lane < cluster_blocks) barrier_arrive_in_cluster(ring.empty[stage], lane);
+    } else {
+        if (lane == 0) barrier_arrive(ring.empty[stage]);
+    }
+}
+
+__device__ __forceinline__ void load_tiles(const Pipeline& pipeline, const TensorMap& input, const Weights& weights,
+                                           int batch) {
+    Turns turns;
+    Tile tile{};
+    if (resident && find_tile(tile, blockIdx.x, batch)) load_resident(tile, pipeline, weights);
+    for (int number = blockIdx.x; find_tile(tile, number, batch); number += gridDim.x)
+        load_tile(tile, turns, pipeline, input, weights);
+}
+
+}  // namespace tconv::hopper
