@@ -227,6 +227,7 @@ __device__ __forceinline__ void tma_prefetch_map(const TensorMap& map) {
 __device__ void barrier_init(Barrier& barrier, u32 arrivals);
 __device__ void barrier_init_fence();
 __device__ void barrier_arrive(Barrier& barrier);
+__device__ void barrier_arrive_after_reads(Barrier& barrier);
 __device__ void barrier_arrive_and_expect(Barrier& barrier, u32 bytes);
 __device__ void barrier_wait(Barrier& barrier, u32 parity);
 __device__ void barrier_wait_together(Barrier& barrier, u32 parity);
