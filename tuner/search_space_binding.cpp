@@ -160,7 +160,7 @@ std::optional<Binding::Parameters> Binding::descend_at_random(std::size_t level,
 // it. Attempts become longer from time to time; only when that has failed often is the whole space searched.
 std::optional<Config> Binding::draw(const std::function<std::uint64_t(std::uint64_t)>& below,
                                     const std::function<bool(const Config&)>& accept) {
-    constexpr int k_attempts = 100;
+    constexpr int k_attempts = 140;
     constexpr int k_alike = 20;  // attempts of one length
     constexpr std::int64_t k_nodes = 100;
     if (!refusal_.empty() || evaluate_level(0) != nullptr) return std::nullopt;

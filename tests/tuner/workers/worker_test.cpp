@@ -57,7 +57,7 @@ TEST_CASE("a worker greets, and answers one request after another") {
 TEST_CASE("a worker that does not greet as it should does not start, and the reason is told") {
     const std::pair<const char*, const char*> cases[]{
         {"greet-garbage", "no message"},           {"greet-list", "no message"},
-        {"greet-nothing", "version none"},         {"greet-version", "speaks version 2 of the protocol, and this is 1"},
+        {"greet-nothing", "version none"},         {"greet-version", "speaks version 3 of the protocol, and this is 2"},
         {"greet-version-text", "version \"one\""}, {"greet-error", "the device is on holiday"},
         {"greet-not", "no greeting from me"},      {"unknown script", "ended with exit code 2"},
     };
