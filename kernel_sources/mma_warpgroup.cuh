@@ -66,7 +66,7 @@ __device__ __forceinline__ int offset_bytes(const Reach& reach, int h) {
     return taps * 4 * tap_words;
 }
 
-/// Starts the products of `body_offsets` offsets.
+/// Starts the products of `body_offsets` offsets. `between` is called when those of the body before are complete.
 template <Step S, class Between>
 __device__ __forceinline__ void multiply_body(Sums& sums, Rows& rows, const Chunk& chunk, Walk& walk,
                                               PlainOperand& weights, const Between& between) {
@@ -99,15 +99,13 @@ __device__ __forceinline__ void multiply_offsets(Sums& sums, Rows& rows, const C
     const int rounds_h = reuse_rows ? 1 : chunk.count_h;
     const int offsets = (tap_pairs ? planes / 2 : planes) * steps * rounds_h;
 #pragma unroll 1
-    for (int offset = 0; offset < offsets; offset += body_offsets) {
+    for (int offset = 0; offset < offsets; offset += body_offsets)
         multiply_body<tap_pairs ? Step::pair : Step::channels>(sums, rows, chunk, walk, weights, between);
-    }
     if constexpr (tap_pairs) {
         const int singles = planes % 2 * steps * rounds_h;
 #pragma unroll 1
-        for (int offset = 0; offset < singles; ++offset) {
+        for (int offset = 0; offset < singles; ++offset)
             multiply_body<Step::single>(sums, rows, chunk, walk, weights, between);
-        }
     }
 }
 
