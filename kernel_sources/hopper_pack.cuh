@@ -1,135 +1,245 @@
 // The launches that bring operands into the order of the hopper family's product.
+//
+// Each turns a matrix of channels and columns, positions of the input or output channels and taps of the weights, so
+// that a column becomes an operand row. A thread turns a few columns of as many channels as fill 16 bytes of a row: it
+// loads vectors along one of the two, stores 16 bytes along the other, and has in registers what lies between.
 #pragma once
 
+#include "element_vectors.cuh"
 #include "hopper_shape.cuh"
 #include "tma.cuh"
 
 namespace tconv::hopper {
 
-constexpr int k_pack_threads = 256;
-/// Columns of the weights, or positions of the input, that a block packs.
-constexpr int k_pack_columns = 64;
-/// A 16-byte piece of an operand row.
-constexpr int piece_values = 16 / static_cast<int>(sizeof(Operand));
+constexpr int k_pack_threads = 128;
+/// Channels that fill 16 bytes of an operand row; split, 16 bytes of high parts and 16 of low ones.
+constexpr int part_channels = split ? 8 : 16 / static_cast<int>(sizeof(Operand));
+constexpr int part_pieces = split ? 2 : 1;
+constexpr int row_parts = block_channels / part_channels;
 
-/// The piece that begins at byte `column` of an operand row; value(i) is channel i of the row's block.
+/// Some channels of one column as they lie in an operand row.
+struct Part {
+    Floats<4> pieces[part_pieces];
+};
+/// value(i) is channel i.
 template <class Value>
-__device__ __forceinline__ Floats<4> make_piece(int column, const Value& value) {
-    Floats<4> piece;
-    constexpr int half_row = k_operand_row / 2;
-    const bool low_parts = split && column >= half_row;
-    const int first = (low_parts ? column - half_row : column) / static_cast<int>(sizeof(Operand));
+__device__ __forceinline__ Part make_part(const Value& value) {
+    Part part;
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
-        u32 word;
         if constexpr (sizeof(Operand) == 4) {
-            word = round_to_tf32(to_float(value(first + i)));
+            part.pieces[0].v[i] = __uint_as_float(round_to_tf32(to_float(value(i))));
         } else if constexpr (!split) {
-            word = value(first + 2 * i).bits | static_cast<u32>(value(first + 2 * i + 1).bits) << 16;
+            const u32 word = value(2 * i).bits | static_cast<u32>(value(2 * i + 1).bits) << 16;
+            part.pieces[0].v[i] = __uint_as_float(word);
         } else {
             u32 high, low;
-            split_bf16(value(first + 2 * i), value(first + 2 * i + 1), high, low);
-            word = low_parts ? low : high;
+            split_bf16(value(2 * i), value(2 * i + 1), high, low);
+            part.pieces[0].v[i] = __uint_as_float(high);
+            part.pieces[1].v[i] = __uint_as_float(low);
         }
-        piece.v[i] = __uint_as_float(word);
     }
-    return piece;
+    return part;
 }
 
-/// Elements of one block of channels, with room so that neither the rows nor the columns of a warp meet in one bank.
-struct PackTile {
-    Element values[block_channels][k_pack_columns + 4 / static_cast<int>(sizeof(Element))];
+/// Low parts lie half a row from the high ones, swizzled or not.
+__device__ __forceinline__ void store_part(unsigned char* packed, i64 offset, const Part& part) {
+#pragma unroll
+    for (int i = 0; i < part_pieces; ++i)
+        store<4>(reinterpret_cast<float*>(packed + (offset ^ (i * k_operand_row / 2))), part.pieces[i]);
+}
+
+template <int N>
+__device__ __forceinline__ float lane_of(const Floats<N>& vector, int i) {
+    return vector.v[i];
+}
+template <int N, class T = Element>
+__device__ __forceinline__ T lane_of(const Halves<N>& vector, int i) {
+    if constexpr (N == 1) {
+        return T{vector.value};
+    } else {
+        return T{static_cast<u16>(vector.words[i / 2] >> (16 * (i % 2)))};
+    }
+}
+
+/// Where the columns and the channels of a thread are, of those of its block: `Parts` lanes of a warp lie along the
+/// channels and the others along the columns; so do its warps, as far as a row has parts.
+template <int Parts, int Columns>
+struct PackLanes {
+    static constexpr int column_lanes = 32 / Parts;
+    static constexpr int row_warps = row_parts / Parts;
+    static constexpr int column_warps = k_pack_threads / 32 / row_warps;
+    static constexpr int columns = column_warps * column_lanes * Columns;  // of a block
+    int channel;
+    int column;  // of columns that follow each other in memory the first
+    static __device__ __forceinline__ PackLanes of_thread() {
+        const int lane = threadIdx.x % 32;
+        const int warp = threadIdx.x / 32;
+        return {(warp % row_warps * Parts + lane % Parts) * part_channels,
+                (warp / row_warps * column_lanes + lane / Parts) * Columns};
+    }
 };
 
-static_assert(sizeof(PackTile) <= 8448, "the launches ask for so much shared memory");
+/// Columns whose elements lie together for each channel, which has `pitch` elements: `Columns` of them from `source`
+/// on, of the first `present` channels, the others are zero.
+template <int Columns>
+struct Lines {
+    Vector<Columns> lines[part_channels];
+    __device__ __forceinline__ Lines(const Element* source, i64 pitch, int present) {
+#pragma unroll
+        for (int i = 0; i < part_channels; ++i) {
+            lines[i] = {};
+            load_if<Columns>(i < present, lines[i], source + i * pitch);
+        }
+    }
+    __device__ __forceinline__ Part part(int column) const {
+        return make_part([&](int i) { return lane_of(lines[i], column); });
+    }
+};
+
+/// Where an output channel's weights at a tap lie among the packed ones: the row of their operand.
+__device__ __forceinline__ i64 packed_row(int channel, int group, int channel_block, const TapPlace& d,
+                                          const TapPlace& h, const TapPlace& w, int byte) {
+    const int number =
+        column_of({channel, AxisD::joined ? d.phase : 0, AxisH::joined ? h.phase : 0, AxisW::joined ? w.phase : 0});
+    const int class_d = AxisD::joined ? 0 : d.phase;
+    const int class_h = AxisH::joined ? 0 : h.phase;
+    const int class_w = AxisW::joined ? 0 : w.phase;
+    const int phase_class = (class_d * AxisH::classes + class_h) * AxisW::classes + class_w;
+    const int step = ((channel_block * d.count + d.number) * h.count + h.number) * w.count + w.number;
+    return packed_weights(phase_class, group, number / tile_n) + static_cast<i64>(step) * weight_stage +
+           swizzled<k_operand_row>(number % tile_n * k_operand_row + byte);
+}
+
+/// The end of the taps that tap `tap` writes: the last one also writes those that joined phases add, which are zero.
+template <class Axis>
+__device__ constexpr int end_of_taps(int tap) {
+    return Axis::padded_kernel > Axis::kernel && tap + 1 == Axis::kernel ? Axis::padded_kernel : tap + 1;
+}
 
 /// Weights are a matrix of input channels times output channels and taps, in the order of memory: transposed, a column
 /// is a row of the operand of its phase. Grid: columns, blocks of channels, groups.
+constexpr int weight_width = out_group * static_cast<int>(kernel_volume);
+constexpr int weight_vector = config::weight_vector;
+using WeightLanes = PackLanes<2, weight_vector>;
+static_assert(raw_weights || WeightLanes::columns == config::weight_columns, "the grid covers the weights");
+
 __device__ __forceinline__ void pack_weights(const Element* weight, unsigned char* packed) {
-    PackTile& tile = *dynamic_shared<PackTile>();
     const int channel_block = blockIdx.y;
     const int group = blockIdx.z;
-    constexpr i64 width = out_group * kernel_volume;
-    const i64 first_column = static_cast<i64>(blockIdx.x) * k_pack_columns;
-    const Element* source = weight + (static_cast<i64>(group) * in_group + channel_block * block_channels) * width;
-#pragma unroll 8
-    for (int i = threadIdx.x; i < block_channels * k_pack_columns; i += k_pack_threads) {
-        const int row = i / k_pack_columns;
-        const i64 column = first_column + i % k_pack_columns;
-        const bool inside = column < width && channel_block * block_channels + row < in_group;
-        tile.values[row][i % k_pack_columns] = inside ? load_readonly(source + row * width + column) : Element{};
-    }
-    __syncthreads();
-    constexpr int pieces = k_operand_row / 16;
-    for (int i = threadIdx.x; i < k_pack_columns * pieces; i += k_pack_threads) {
-        const int column = i / pieces;
-        if (first_column + column >= width) break;
-        const i64 place = first_column + column;
-        const int channel = static_cast<int>(channels_last ? place % out_group : place / kernel_volume);
-        int tap = static_cast<int>(channels_last ? place / out_group : place % kernel_volume);
+    const WeightLanes lanes = WeightLanes::of_thread();
+    const int channel = channel_block * block_channels + lanes.channel;
+    const int first_column = static_cast<int>(blockIdx.x) * WeightLanes::columns + lanes.column;
+    if (first_column >= weight_width) return;
+    const Lines<weight_vector> lines(
+        weight + (static_cast<i64>(group) * in_group + channel) * weight_width + first_column, weight_width,
+        in_group - channel);
+#pragma unroll
+    for (int i = 0; i < weight_vector; ++i) {
+        const u32 column = first_column + i;
+        constexpr u32 volume = kernel_volume;
+        const int out_channel = static_cast<int>(channels_last ? column % out_group : column / volume);
+        u32 tap = channels_last ? column / out_group : column % volume;
         const int k_w = split_off(tap, AxisW::kernel);
         const int k_h = split_off(tap, AxisH::kernel);
-        const int k_d = tap;
-        const int phase_w = static_cast<int>(static_cast<i64>(k_w) * AxisW::dilation % AxisW::stride);
-        const int phase_h = static_cast<int>(static_cast<i64>(k_h) * AxisH::dilation % AxisH::stride);
-        const int phase_d = static_cast<int>(static_cast<i64>(k_d) * AxisD::dilation % AxisD::stride);
-        const Taps taps_d = AxisD::taps(phase_d);
-        const Taps taps_h = AxisH::taps(phase_h);
-        const Taps taps_w = AxisW::taps(phase_w);
-        const int j_d = (k_d - taps_d.first) / static_cast<int>(AxisD::Phases::kernel_step);
-        const int j_h = (k_h - taps_h.first) / static_cast<int>(AxisH::Phases::kernel_step);
-        const int j_w = (k_w - taps_w.first) / static_cast<int>(AxisW::Phases::kernel_step);
-        const int step = ((channel_block * taps_d.count + j_d) * taps_h.count + j_h) * taps_w.count + j_w;
-        const int number =
-            column_of({channel, AxisD::joined ? phase_d : 0, AxisH::joined ? phase_h : 0, AxisW::joined ? phase_w : 0});
-        const int class_d = AxisD::joined ? 0 : phase_d;
-        const int class_h = AxisH::joined ? 0 : phase_h;
-        const int class_w = AxisW::joined ? 0 : phase_w;
-        const int phase_class = (class_d * AxisH::classes + class_h) * AxisW::classes + class_w;
-        const int byte = i % pieces * 16;
-        unsigned char* target = packed + packed_weights(phase_class, group, number / tile_n) +
-                                static_cast<i64>(step) * weight_stage +
-                                swizzled<k_operand_row>(number % tile_n * k_operand_row + byte);
-        store<4>(reinterpret_cast<float*>(target), make_piece(byte, [&](int row) { return tile.values[row][column]; }));
+        const int k_d = static_cast<int>(tap);
+        Part part = lines.part(i);
+        for (int d = k_d; d < end_of_taps<AxisD>(k_d); ++d) {
+            for (int h = k_h; h < end_of_taps<AxisH>(k_h); ++h) {
+                for (int w = k_w; w < end_of_taps<AxisW>(k_w); ++w) {
+                    const i64 row =
+                        packed_row(out_channel, group, channel_block, AxisD::place_of(d), AxisH::place_of(h),
+                                   AxisW::place_of(w), lanes.channel / part_channels * 16);
+                    store_part(packed, row, part);
+                    part = {};
+                }
+            }
+        }
     }
 }
 
 /// Bytes of one position of the packed input.
 constexpr i64 packed_position = static_cast<i64>(problem::groups) * channel_blocks * k_operand_row;
 
-/// The input as operand rows: [batch][position][group][block of channels], 128 bytes each, zeros past the group's last
-/// channel. Grid: positions and batch, blocks of channels of all groups.
-__device__ __forceinline__ void pack_input(const Element* input, unsigned char* packed) {
-    PackTile& tile = *dynamic_shared<PackTile>();
-    const int group = blockIdx.y / channel_blocks;
-    const int first_channel = blockIdx.y % channel_blocks * block_channels;
-    constexpr u32 entry_blocks = static_cast<u32>((input_volume + k_pack_columns - 1) / k_pack_columns);
-    const i64 batch = blockIdx.x / entry_blocks;
-    const i64 first_position = static_cast<i64>(blockIdx.x % entry_blocks) * k_pack_columns;
-    const i64 entry = batch * problem::in_channels * input_volume;
-    constexpr i64 row_step = channels_last ? 1 : input_volume;
-    constexpr i64 column_step = channels_last ? problem::in_channels : 1;
-    const Element* source =
-        input + entry + (group * in_group + first_channel) * row_step + first_position * column_step;
-#pragma unroll 8
-    for (int i = threadIdx.x; i < block_channels * k_pack_columns; i += k_pack_threads) {
-        const int row = channels_last ? i % block_channels : i / k_pack_columns;
-        const int column = channels_last ? i / block_channels : i % k_pack_columns;
-        const bool inside = first_position + column < input_volume && first_channel + row < in_group;
-        tile.values[row][column] = inside ? load_readonly(source + row * row_step + column * column_step) : Element{};
-    }
-    __syncthreads();
-    constexpr int pieces = k_operand_row / 16;
-    unsigned char* target = packed + (batch * input_volume + first_position) * packed_position +
-                            static_cast<i64>(blockIdx.y) * k_operand_row;
+// The input as operand rows: [batch][position][group][block of channels], 128 bytes each, zeros past the group's last
+// channel. Grid: positions and batch, blocks of channels of all groups.
+constexpr int input_vector = config::input_vector;
+
+/// Channels first: vectors are positions of one channel.
+struct PackFirst {
+    static constexpr bool whole_lines = input_vector * problem::element_bytes == 16;
+    using Lanes = PackLanes<whole_lines && row_parts == 8 ? 8 : 4, input_vector>;
+
+    __device__ static void run(const Element* entry, unsigned char* target, const Lanes& lanes, int group, int channel,
+                               int first_position) {
+        const int position = first_position + lanes.column;
+        if (position >= input_volume) return;
+        const Lines<input_vector> lines(entry + (group * in_group + channel) * input_volume + position, input_volume,
+                                        in_group - channel);
 #pragma unroll
-    for (int i = threadIdx.x; i < k_pack_columns * pieces; i += k_pack_threads) {
-        const int column = i / pieces;
-        if (first_position + column >= input_volume) break;
-        const int byte = i % pieces * 16;
-        store<4>(reinterpret_cast<float*>(target + column * packed_position + byte),
-                 make_piece(byte, [&](int row) { return tile.values[row][column]; }));
+        for (int i = 0; i < input_vector; ++i)
+            store_part(target, (position + i) * packed_position, lines.part(i));
     }
+};
+
+/// Channels last: vectors are channels of one position. A thread's positions lie as far apart as lanes do.
+struct PackLast {
+    static constexpr int positions = 4;
+    using Lanes = PackLanes<row_parts, 1>;
+    static constexpr int vectors = part_channels / input_vector;
+
+    __device__ static void run(const Element* entry, unsigned char* target, const Lanes& lanes, int group, int channel,
+                               int first_position) {
+        Vector<input_vector> values[positions][vectors];
+#pragma unroll
+        for (int p = 0; p < positions; ++p) {
+            const int position = first_position + p * Lanes::columns + lanes.column;
+            const Element* source = entry + position * problem::in_channels + group * in_group + channel;
+#pragma unroll
+            for (int i = 0; i < vectors; ++i) {
+                values[p][i] = {};
+                load_if<input_vector>(position < input_volume && channel + i * input_vector < in_group, values[p][i],
+                                      source + i * input_vector);
+            }
+        }
+#pragma unroll
+        for (int p = 0; p < positions; ++p) {
+            const int position = first_position + p * Lanes::columns + lanes.column;
+            if (position >= input_volume) return;
+            store_part(target, position * packed_position,
+                       make_part([&](int i) { return lane_of(values[p][i / input_vector], i % input_vector); }));
+        }
+    }
+};
+
+template <bool ChannelsLast>
+struct PackInputOf {
+    using type = PackFirst;
+    static constexpr int columns = PackFirst::Lanes::columns;
+};
+template <>
+struct PackInputOf<true> {
+    using type = PackLast;
+    static constexpr int columns = PackLast::positions * PackLast::Lanes::columns;
+};
+
+/// Blocks that follow each other take the channels of the same positions, whose rows lie together.
+__device__ __forceinline__ void pack_input(const Element* input, unsigned char* packed) {
+    using Pack = PackInputOf<channels_last>::type;
+    constexpr int positions = PackInputOf<channels_last>::columns;
+    static_assert(!packed_input || positions == config::input_columns, "the grid covers the input");
+    constexpr u32 entry_blocks = static_cast<u32>((input_volume + positions - 1) / positions);
+    constexpr int all_blocks = static_cast<int>(problem::groups) * channel_blocks;
+    u32 number = blockIdx.y * gridDim.x + blockIdx.x;
+    const int block = split_off(number, all_blocks);
+    const int first_position = split_off(number, entry_blocks) * positions;
+    const i64 batch = number;
+    const auto lanes = Pack::Lanes::of_thread();
+    const int channel = block % channel_blocks * block_channels + lanes.channel;
+    unsigned char* target = packed + batch * (input_volume * packed_position) +
+                            static_cast<i64>(block) * k_operand_row + lanes.channel / part_channels * 16;
+    Pack::run(input + batch * (problem::in_channels * input_volume), target, lanes, block / channel_blocks, channel,
+              first_position);
 }
 
 }  // namespace tconv::hopper

@@ -1,12 +1,12 @@
-// What the hopper family's kernels know of problem and config: axes and their phases, the product's shape, where packed
-// operands lie, and which tile of the output is which.
+// What the hopper family's kernels know of problem and config: the product's shape, where packed operands lie, and
+// which tile of the output is which.
 //
 // The product: M = positions (batch entries included), N = output channels of one group and the phases that are joined,
 // K = input channels and taps. Output o and position q of an axis are tied by o + padding = q * stride + phase.
 #pragma once
 
 #include "elements.cuh"
-#include "phases.cuh"
+#include "hopper_axis.cuh"
 #include "wgmma.cuh"
 
 namespace tconv::hopper {
@@ -59,61 +59,6 @@ constexpr bool share_weights = config::cluster == 2;
 constexpr bool share_input = config::cluster == 3;
 constexpr i64 kernel_volume = problem::kernel_d * problem::kernel_h * problem::kernel_w;
 constexpr i64 input_volume = problem::input_d * problem::input_h * problem::input_w;
-
-/// An axis. Joined, its phases are columns of one product, which needs the same offsets in each; otherwise each phase
-/// has tiles of its own.
-template <i64 Kernel, i64 Stride, i64 Padding, i64 Dilation, i64 Divisor, i64 Inverse, i64 Output, int Box, bool Join>
-struct Axis {
-    using Phases = AxisPhases<Kernel, Stride, Dilation, Divisor, Inverse>;
-    static constexpr bool joined = Join && Stride > 1 && Dilation == 1 && Kernel % Stride == 0;
-    static constexpr int stride = static_cast<int>(Stride);
-    static constexpr int padding = static_cast<int>(Padding);
-    static constexpr int dilation = static_cast<int>(Dilation);
-    static constexpr int kernel = static_cast<int>(Kernel);
-    static constexpr int output = static_cast<int>(Output);
-    static constexpr int box = Box;
-    static constexpr int slots = joined ? stride : 1;    // phases of a tile
-    static constexpr int classes = joined ? 1 : stride;  // phases with tiles of their own
-    static constexpr int max_taps = static_cast<int>(Phases::max_taps);
-    static constexpr int offset_step = static_cast<int>(Phases::offset_step);
-    /// Positions that the taps of a phase reach besides the first one's.
-    static constexpr int halo = (max_taps - 1) * offset_step;
-
-    /// First position that has an output of phase `phase`, or of any phase where they are joined.
-    __device__ static constexpr int first(int phase) {
-        if (joined) return padding / stride;
-        return padding <= phase ? 0 : (padding - phase + stride - 1) / stride;
-    }
-    /// Boxes that cover the positions of `phase`; a constant, where it is the same for all, spares divisions.
-    __device__ static constexpr int pieces(int phase) { return same_pieces() ? pieces_of(0) : pieces_of(phase); }
-    __device__ static constexpr bool same_pieces() {
-        for (int phase = 1; phase < classes; ++phase) {
-            if (pieces_of(phase) != pieces_of(0)) return false;
-        }
-        return true;
-    }
-    __device__ static constexpr int most_pieces() {
-        int most = 0;
-        for (int phase = 0; phase < classes; ++phase)
-            most = pieces_of(phase) > most ? pieces_of(phase) : most;
-        return most;
-    }
-    __device__ static constexpr int pieces_of(int phase) {
-        const int last_phase = joined ? 0 : phase;
-        if (output - 1 + padding < last_phase) return 0;
-        const int count = (output - 1 + padding - last_phase) / stride - first(phase) + 1;
-        return count <= 0 ? 0 : (count + box - 1) / box;
-    }
-    __device__ static constexpr Taps taps(int phase) { return Phases::taps(phase); }
-};
-
-#define TCONV_AXIS(axis, join)                                                                              \
-    Axis<problem::kernel_##axis, problem::stride_##axis, problem::padding_##axis, problem::dilation_##axis, \
-         problem::tap_divisor_##axis, problem::tap_inverse_##axis, problem::output_##axis, config::box_##axis, (join)>
-using AxisD = TCONV_AXIS(d, config::join >= 3);
-using AxisH = TCONV_AXIS(h, config::join >= 2);
-using AxisW = TCONV_AXIS(w, config::join >= 1);
-#undef TCONV_AXIS
 
 constexpr int box_n = config::box_n;
 constexpr int box_rows = box_n * AxisD::box * AxisH::box * AxisW::box;
@@ -242,10 +187,11 @@ __device__ __forceinline__ int tap_of(const Tile& tile, int j_d, int j_h, int j_
 }
 
 /// Takes `count` values off a running number.
-__device__ __forceinline__ int split_off(int& number, int count) {
-    const int digit = number % count;
-    number /= count;
-    return digit;
+template <class Number>
+__device__ __forceinline__ int split_off(Number& number, int count) {
+    const Number digit = number % static_cast<Number>(count);
+    number /= static_cast<Number>(count);
+    return static_cast<int>(digit);
 }
 
 /// Boxes and tiles of columns that the blocks of a cluster take together.

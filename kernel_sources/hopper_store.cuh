@@ -4,17 +4,22 @@
 
 #include "hopper_store_channels.cuh"
 #include "hopper_store_rows.cuh"
+#include "hopper_store_runs.cuh"
 
 namespace tconv::hopper {
 
-template <bool ChannelsLast>
+template <bool ChannelsLast, bool Runs>
 struct StoreOf {
     using type = StoreFirst;
 };
 template <>
-struct StoreOf<true> {
+struct StoreOf<true, false> {
     using type = StoreLast;
 };
-using Store = StoreOf<channels_last>::type;
+template <>
+struct StoreOf<true, true> {
+    using type = StoreRuns;
+};
+using Store = StoreOf<channels_last, StoreRuns::used>::type;
 
 }  // namespace tconv::hopper

@@ -30,7 +30,8 @@ struct StoreLast {
     static constexpr int piece_columns = 16 / element_bytes;
     static constexpr int part_bytes = config::store_bytes;
     static constexpr int part_columns = part_bytes / element_bytes;
-    static_assert(!channels_last || 4 * warp_rows * pitch <= staging_bytes, "the staging holds the rows of four warps");
+    static_assert(!channels_last || config::store_shifted || 4 * warp_rows * pitch <= staging_bytes,
+                  "the staging holds the rows of four warps");
 
     __device__ static void run(const float (&sums)[tile_n / 2], const Tile& tile, int first_row, unsigned char* staging,
                                const Element* bias, Element* output, int batch) {

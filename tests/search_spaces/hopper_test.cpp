@@ -58,6 +58,60 @@ TEST_CASE("joined phases that lie together in a row are stored in vectors") {
     }
 }
 
+TEST_CASE("channels-last outputs whose channels begin anywhere within a vector are stored in vectors") {
+    test::Draw draw(127);
+    // Runs of several phases, of one; shorter and longer than what is staged together; ends of rows cut off; groups.
+    for (const char* text : {"2d n2 ci21 co21 g1 i7x9 k16x16 s8x8 p4x4 op0x0 d1x1 nobias f16 nhwc",
+                             "2d n2 ci32 co45 g1 i5x7 k4x4 s2x2 p1x1 op1x1 d1x1 bias bf16 nhwc",
+                             "2d n3 ci40 co17 g1 i6x5 k4x4 s4x4 p1x2 op0x3 d1x1 bias f32 nhwc",
+                             "2d n2 ci64 co150 g1 i5x6 k3x3 s1x1 p1x1 op0x0 d1x1 bias f16 nhwc",
+                             "3d n1 ci48 co82 g2 i3x5x4 k3x3x3 s1x2x2 p1x1x1 op0x1x0 d1x1x1 bias f16 nhwc",
+                             "1d n2 ci32 co9 g1 i100 k8 s8 p3 op0 d1 nobias f32 nhwc"}) {
+        const Problem p = parse_key(text);
+        INFO(text);
+        int checked = 0;
+        for (const int join : {0, 1, 3}) {
+            for (const bool flat : {false, true}) {
+                const auto config = test::draw_config(hopper(), draw, p, [&](const Config& drawn) {
+                    return drawn.at("join") == join && (drawn.at("flat") == 1) == flat &&
+                           hopper().plan(p, test::emulated().device->info(), drawn).constants.at("store_shifted") == 1;
+                });
+                if (!config) continue;
+                test::check_exact(hopper(), draw, p, *config);
+                ++checked;
+            }
+        }
+        CHECK(checked > 0);
+    }
+}
+
+TEST_CASE("joined phases whose kernel is no whole number of strides are exact") {
+    test::Draw draw(109);
+    // One tap or two missing, along one axis and several; kernels below the stride; phases that the output's ends cut.
+    for (const char* text : {"2d n2 ci64 co32 g1 i9x10 k3x3 s2x2 p0x0 op0x0 d1x1 bias f16 nchw",
+                             "2d n2 ci130 co40 g1 i7x6 k3x3 s2x2 p1x1 op1x1 d1x1 bias f32 nchw",
+                             "2d n2 ci80 co72 g1 i5x6 k3x5 s2x2 p1x2 op1x0 d1x1 nobias bf16 nhwc",
+                             "2d n2 ci40 co24 g2 i5x6 k9x9 s4x4 p4x4 op3x3 d1x1 bias f32 nchw",
+                             "2d n2 ci40 co24 g1 i5x6 k5x1 s3x2 p1x0 op0x1 d1x1 bias f32 nhwc",
+                             "3d n1 ci64 co16 g1 i3x5x6 k3x3x3 s2x2x2 p1x1x1 op1x1x1 d1x1x1 bias f16 nchw",
+                             "3d n1 ci32 co24 g1 i3x4x5 k3x4x3 s2x2x4 p0x1x0 op1x0x1 d1x1x1 bias f32 nhwc",
+                             "1d n3 ci70 co40 g1 i70 k5 s2 p2 op1 d1 bias bf16 nchw"}) {
+        const Problem p = parse_key(text);
+        for (const int join : {1, 3}) {
+            if (join == 3 && p.spatial_axes == 1) continue;
+            for (const bool reuse : {false, true}) {
+                INFO(text << ", join " << join << ", reuse " << reuse);
+                const auto config = test::draw_config(hopper(), draw, p, [&](const Config& drawn) {
+                    return drawn.at("join") == join && (drawn.at("reuse") != 0) == reuse;
+                });
+                REQUIRE(config.has_value());
+                CHECK(config->at("raw_weights") == 0);
+                test::check_exact(hopper(), draw, p, *config);
+            }
+        }
+    }
+}
+
 TEST_CASE("rows that begin anywhere within a vector are stored in vectors") {
     test::Draw draw(73);
     for (const char* text : {"1d n2 ci32 co24 g1 i131 k4 s2 p1 op1 d1 bias f16 nchw",
@@ -94,6 +148,33 @@ TEST_CASE("several blocks of channels, read as they are and packed, are exact in
             test::check_exact(hopper(), draw, p, *config);
         }
     }
+}
+
+TEST_CASE("operands are packed in vectors of every length") {
+    test::Draw draw(113);
+    std::array<bool, 9> seen{};
+    // Runs of 8, 4, 2 and 1 elements; channels that are no whole parts of an operand row; groups.
+    for (const char* spatial : {"i9x8", "i5x12", "i3x10", "i1x1"}) {
+        for (const char* channels : {"ci100 co50 g1", "ci80 co24 g2", "ci45 co45 g1"}) {
+            const std::string text =
+                std::string("2d n3 ") + channels + " " + spatial + " k3x3 s2x2 p1x1 op1x1 d1x1 bias ";
+            for (const auto& [type, math] : {std::pair("bf16", 0), std::pair("f32", 1), std::pair("f32", 3)}) {
+                for (const char* layout : {" nchw", " nhwc"}) {
+                    const Problem p = parse_key(text + type + layout);
+                    const auto config = test::draw_config(hopper(), draw, p, [&, wanted = math](const Config& drawn) {
+                        return drawn.at("math") == wanted && drawn.at("raw_weights") == 0;
+                    });
+                    INFO(key(p));
+                    REQUIRE(config.has_value());
+                    const auto constants = hopper().plan(p, test::emulated().device->info(), *config).constants;
+                    if (constants.at("pack_input") == 0) continue;
+                    seen.at(static_cast<std::size_t>(constants.at("input_vector"))) = true;
+                    test::check_exact(hopper(), draw, p, *config);
+                }
+            }
+        }
+    }
+    CHECK((seen[1] && seen[2] && seen[4] && seen[8]));
 }
 
 TEST_CASE("16-bit tensors that are read as they lie, channels first, are exact") {

@@ -1,0 +1,78 @@
+// The axes of the hopper family's kernels: their phases, which are joined, and the boxes that cover their positions.
+#pragma once
+
+#include "phases.cuh"
+
+namespace tconv::hopper {
+
+/// The place of a tap: its phase, and its number among that phase's `count`.
+struct TapPlace {
+    int phase;
+    int number;
+    int count;
+};
+
+/// An axis. Joined, its phases are columns of one product, which needs the same offsets in each: a kernel that is no
+/// whole number of strides is rounded up by taps whose weights are zero. Otherwise each phase has tiles of its own.
+template <i64 Kernel, i64 Stride, i64 Padding, i64 Dilation, i64 Divisor, i64 Inverse, i64 Output, int Box, bool Join>
+struct Axis {
+    using Phases = AxisPhases<Kernel, Stride, Dilation, Divisor, Inverse>;
+    static constexpr bool joined = Join && Stride > 1 && Dilation == 1;
+    static constexpr int stride = static_cast<int>(Stride);
+    static constexpr int padding = static_cast<int>(Padding);
+    static constexpr int dilation = static_cast<int>(Dilation);
+    static constexpr int kernel = static_cast<int>(Kernel);
+    static constexpr int output = static_cast<int>(Output);
+    static constexpr int box = Box;
+    static constexpr int slots = joined ? stride : 1;    // phases of a tile
+    static constexpr int classes = joined ? 1 : stride;  // phases with tiles of their own
+    static constexpr int max_taps = static_cast<int>(Phases::max_taps);
+    static constexpr int offset_step = static_cast<int>(Phases::offset_step);
+    /// The kernel with the taps that joined phases add to it.
+    static constexpr int padded_kernel = joined ? max_taps * stride : kernel;
+    /// Positions that the taps of a phase reach besides the first one's.
+    static constexpr int halo = (max_taps - 1) * offset_step;
+
+    /// First position that has an output of phase `phase`, or of any phase where they are joined.
+    __device__ static constexpr int first(int phase) {
+        if (joined) return padding / stride;
+        return padding <= phase ? 0 : (padding - phase + stride - 1) / stride;
+    }
+    /// Boxes that cover the positions of `phase`; a constant, where it is the same for all, spares divisions.
+    __device__ static constexpr int pieces(int phase) { return same_pieces() ? pieces_of(0) : pieces_of(phase); }
+    __device__ static constexpr bool same_pieces() {
+        for (int phase = 1; phase < classes; ++phase) {
+            if (pieces_of(phase) != pieces_of(0)) return false;
+        }
+        return true;
+    }
+    __device__ static constexpr int most_pieces() {
+        int most = 0;
+        for (int phase = 0; phase < classes; ++phase)
+            most = pieces_of(phase) > most ? pieces_of(phase) : most;
+        return most;
+    }
+    __device__ static constexpr int pieces_of(int phase) {
+        const int last_phase = joined ? 0 : phase;
+        if (output - 1 + padding < last_phase) return 0;
+        const int count = (output - 1 + padding - last_phase) / stride - first(phase) + 1;
+        return count <= 0 ? 0 : (count + box - 1) / box;
+    }
+    __device__ static constexpr Taps taps(int phase) { return Phases::taps(phase); }
+    __device__ static constexpr TapPlace place_of(int tap) {
+        if (joined) return {tap % stride, tap / stride, max_taps};
+        const int phase = static_cast<int>(static_cast<i64>(tap) * dilation % stride);
+        const Taps all = taps(phase);
+        return {phase, (tap - all.first) / static_cast<int>(Phases::kernel_step), all.count};
+    }
+};
+
+#define TCONV_AXIS(axis, join)                                                                              \
+    Axis<problem::kernel_##axis, problem::stride_##axis, problem::padding_##axis, problem::dilation_##axis, \
+         problem::tap_divisor_##axis, problem::tap_inverse_##axis, problem::output_##axis, config::box_##axis, (join)>
+using AxisD = TCONV_AXIS(d, config::join >= 3);
+using AxisH = TCONV_AXIS(h, config::join >= 2);
+using AxisW = TCONV_AXIS(w, config::join >= 1);
+#undef TCONV_AXIS
+
+}  // namespace tconv::hopper
