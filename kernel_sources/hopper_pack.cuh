@@ -146,7 +146,7 @@ __device__ __forceinline__ void pack_weights(const Element* weight, unsigned cha
         Part part = lines.part(i);
         for (int d = k_d; d < end_of_taps<AxisD>(k_d); ++d) {
             for (int h = k_h; h < end_of_taps<AxisH>(k_h); ++h) {
-                for (int w = k_w; w < end_of_taps<AxisW>(k_w); ++w) {
+                for (int w = k_w; w < (parts > 1 ? k_w + 1 : end_of_taps<AxisW>(k_w)); ++w) {
                     const i64 row =
                         packed_row(out_channel, group, channel_block, AxisD::place_of(d), AxisH::place_of(h),
                                    AxisW::place_of(w), lanes.channel / part_channels * 16);
