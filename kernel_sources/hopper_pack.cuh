@@ -223,14 +223,15 @@ struct PackInputOf<true> {
     static constexpr int columns = PackLast::positions * PackLast::Lanes::columns;
 };
 
-/// Blocks that follow each other take the channels of the same positions, whose rows lie together.
+/// Blocks that follow each other take the channels of the same positions, whose rows lie together. Of a large input the
+/// first positions come last: with them the product begins, and finds them in the L2 cache.
 __device__ __forceinline__ void pack_input(const Element* input, unsigned char* packed) {
     using Pack = PackInputOf<channels_last>::type;
     constexpr int positions = PackInputOf<channels_last>::columns;
     static_assert(!packed_input || positions == config::input_columns, "the grid covers the input");
     constexpr u32 entry_blocks = static_cast<u32>((input_volume + positions - 1) / positions);
     constexpr int all_blocks = static_cast<int>(problem::groups) * channel_blocks;
-    u32 number = blockIdx.y * gridDim.x + blockIdx.x;
+    u32 number = gridDim.y * gridDim.x - 1 - (blockIdx.y * gridDim.x + blockIdx.x);
     const int block = split_off(number, all_blocks);
     const int first_position = split_off(number, entry_blocks) * positions;
     const i64 batch = number;
