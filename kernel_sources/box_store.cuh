@@ -65,6 +65,22 @@ __device__ __forceinline__ void store_positions(const Sums& sums, Element* first
     });
 }
 
+/// Channels last, where a thread has all channels of a position: those of neighbouring positions lie behind one
+/// another. Rows are whole vectors, which lie inside the output or outside.
+__device__ __forceinline__ void store_lines(const Sums& sums, Element* first, const Place& thread) {
+    for_rows(thread, [&](int jd, int jh, Index line) {
+#pragma unroll
+        for (int number = 0; number < AxisW::outputs * out_span; number += store_width) {
+            if (!AxisW::yields(thread.w, number / out_span)) continue;
+            float values[store_width];
+#pragma unroll
+            for (int i = 0; i < store_width; ++i)
+                values[i] = sums[(number + i) % out_span][jd][jh][(number + i) / out_span];
+            store_vector<store_width>(first + (line * out_span + number), values);
+        }
+    });
+}
+
 // Staged: what a block computes lies in shared memory in runs that are contiguous in the tensor: of rows where the tile
 // covers the width, of planes of an image where it covers the height as well, and so on. Each run begins in shared
 // memory as far from a whole vector as it does in the tensor, so that it is copied in vectors but for its ends.

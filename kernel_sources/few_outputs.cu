@@ -1,7 +1,8 @@
-// Transposed convolution to few output channels, in plain fp32 arithmetic.
+// Transposed convolution to few output channels, in plain fp32 arithmetic on tensors of every type and layout.
 //
 // A thread computes a box of outputs of one group and walks over the group's input channels: the next channel's window
-// is on its way to registers while the one at hand is multiplied. Weights are read from shared memory, the same by all
+// is on its way to registers while the one at hand is multiplied. In channels-last tensors a window is rows of a
+// vector of channels, one row after the other. Weights are read from shared memory, the same by all
 // threads. Where the image is small the threads of a block share the channels of a box and add their sums at the end.
 #include "box_load.cuh"
 #include "box_store.cuh"
@@ -13,23 +14,29 @@ using namespace box;
 constexpr bool ahead = config::ahead != 0;
 constexpr int splits = config::splits;
 
+/// Channels of a window, which are multiplied together.
+constexpr int chunks = in_group / in_span;
+constexpr i64 chunk_pitch = channels_last ? in_span : static_cast<i64>(input_volume);
+
 /// Weights in shared memory: [input channel][output channel][tap], taps in whole vectors.
 constexpr int taps_pitch = (taps + 3) / 4 * 4;
 constexpr int channel_pitch = channels * taps_pitch;
 
 __device__ __forceinline__ void stage_weights(float* shared, const Element* weight, const Place& tile) {
-    const i64 first = static_cast<i64>(group_of(tile)) * (in_group * out_group) + tile.plane % group_planes * channels;
-    const Element* source = weight + first * taps;
+    const i64 group = static_cast<i64>(group_of(tile)) * (in_group * out_group) * taps;
+    const int first = static_cast<int>(tile.plane % group_planes) * channels;
 #pragma unroll 4
     for (int i = static_cast<int>(threadIdx.x); i < in_group * channels * taps; i += threads * splits) {
-        const int row = i / taps;
-        const int tap = i % taps;
-        shared[row * taps_pitch + tap] = to_float(
-            load_readonly(source + weight_offset<int>(false, row / channels, row % channels, tap, out_group, taps)));
+        // In the order of the tensor.
+        const int in = i / (channels * taps);
+        const int tap = channels_last ? i / channels % taps : i % taps;
+        const int out = channels_last ? i % channels : i / taps % channels;
+        shared[in * channel_pitch + out * taps_pitch + tap] = to_float(
+            load_readonly(weight + group + weight_offset<int>(channels_last, in, first + out, tap, out_group, taps)));
     }
 }
 
-/// The window of one input channel. Those of all channels lie alike, so what is outside the tensor is cleared once.
+/// The window of a chunk. Those of all chunks lie alike, so what is outside the tensor is cleared once.
 struct Window {
     Row row[rows];
 
@@ -46,62 +53,85 @@ __device__ __forceinline__ void load_window(Window& window, const Element* origi
         load_row(window.row[i], origin, thread, i / AxisH::window, i % AxisH::window);
 }
 
-/// An input row against row (kd, kh) of the kernel, for the thread's output row (jd, jh).
-__device__ __forceinline__ void add_row(Sums& sums, const Row& row, const float* weights, int jd, int jh,
+/// Channel `in` of an input row against row (kd, kh) of the kernel, for the thread's output row (jd, jh).
+__device__ __forceinline__ void add_row(Sums& sums, const Row& row, int in, const float* weights, int jd, int jh,
                                         int kernel_row) {
 #pragma unroll
     for (int c = 0; c < channels; ++c) {
 #pragma unroll
         for (int k = 0; k < AxisW::kernel; ++k) {
-            const int tap = c * taps_pitch + kernel_row * AxisW::kernel + k;
+            const int tap = in * channel_pitch + c * taps_pitch + kernel_row * AxisW::kernel + k;
             const float value = load<4>(weights + tap / 4 * 4).v[tap % 4];
 #pragma unroll
             for (int number = 0; number < AxisW::window; ++number) {
                 const int jw = AxisW::reached(number, k);
-                if (jw >= 0) sums[c][jd][jh][jw] = fmaf(row.at(0, number), value, sums[c][jd][jh][jw]);
+                if (jw >= 0) sums[c][jd][jh][jw] = fmaf(row.at(in, number), value, sums[c][jd][jh][jw]);
             }
         }
     }
 }
 
-__device__ __forceinline__ void add_channel(Sums& sums, const Window& window, const float* weights) {
-#pragma unroll
-    for (int kernel_row = 0; kernel_row < AxisD::kernel * AxisH::kernel; ++kernel_row) {
+/// Input row `i` of the window against row `kernel_row` of the kernel.
+__device__ __forceinline__ void add_row_pair(Sums& sums, const Row& row, int in, const float* weights, int i,
+                                             int kernel_row) {
+    const int jd = AxisD::reached(i / AxisH::window, kernel_row / AxisH::kernel);
+    const int jh = AxisH::reached(i % AxisH::window, kernel_row % AxisH::kernel);
+    if (jd >= 0 && jh >= 0) add_row(sums, row, in, weights, jd, jh, kernel_row);
+}
+
+constexpr int kernel_rows = AxisD::kernel * AxisH::kernel;
+
+__device__ __forceinline__ void add_window(Sums& sums, const Window& window, const float* weights) {
+    if constexpr (channels_last) {
+        // Row by row: only those at hand are in registers.
 #pragma unroll
         for (int i = 0; i < rows; ++i) {
-            const int jd = AxisD::reached(i / AxisH::window, kernel_row / AxisH::kernel);
-            const int jh = AxisH::reached(i % AxisH::window, kernel_row % AxisH::kernel);
-            if (jd >= 0 && jh >= 0) add_row(sums, window.row[i], weights, jd, jh, kernel_row);
+#pragma unroll
+            for (int in = 0; in < in_span; ++in) {
+#pragma unroll
+                for (int kernel_row = 0; kernel_row < kernel_rows; ++kernel_row)
+                    add_row_pair(sums, window.row[i], in, weights, i, kernel_row);
+            }
+        }
+    } else {
+#pragma unroll
+        for (int kernel_row = 0; kernel_row < kernel_rows; ++kernel_row) {
+#pragma unroll
+            for (int i = 0; i < rows; ++i)
+                add_row_pair(sums, window.row[i], 0, weights, i, kernel_row);
         }
     }
 }
 
-/// Input channels `first`, `first` + splits, ...
-__device__ __forceinline__ void add_channels(Sums& sums, const Element* origin, const Place& thread,
-                                             const float* weights, int first) {
-    const auto load_channel = [&](Window& window, int channel) {
-        if (channel < in_group) load_window(window, origin + static_cast<i64>(channel) * input_volume, thread);
+/// Chunks `first`, `first` + splits, ... of the input channels.
+__device__ __forceinline__ void add_chunks(Sums& sums, const Element* origin, const Place& thread, const float* weights,
+                                           int first) {
+    const auto load_chunk = [&](Window& window, int chunk) {
+        if (chunk < chunks) load_window(window, origin + chunk * chunk_pitch, thread);
+    };
+    const auto add_chunk = [&](const Window& window, int chunk) {
+        add_window(sums, window, weights + chunk * (in_span * channel_pitch));
     };
     Window window;
-    int channel = first;
+    int chunk = first;
     if constexpr (ahead) {
         Window next;
-        load_channel(window, channel);
+        load_chunk(window, chunk);
 #pragma unroll 1
-        while (channel < in_group) {
-            load_channel(next, channel + splits);
-            add_channel(sums, window, weights + channel * channel_pitch);
-            channel += splits;
-            if (channel >= in_group) break;
-            load_channel(window, channel + splits);
-            add_channel(sums, next, weights + channel * channel_pitch);
-            channel += splits;
+        while (chunk < chunks) {
+            load_chunk(next, chunk + splits);
+            add_chunk(window, chunk);
+            chunk += splits;
+            if (chunk >= chunks) break;
+            load_chunk(window, chunk + splits);
+            add_chunk(next, chunk);
+            chunk += splits;
         }
     } else {
 #pragma unroll 1
-        for (; channel < in_group; channel += splits) {
-            load_channel(window, channel);
-            add_channel(sums, window, weights + channel * channel_pitch);
+        for (; chunk < chunks; chunk += splits) {
+            load_chunk(window, chunk);
+            add_chunk(window, chunk);
         }
     }
 }
@@ -163,7 +193,7 @@ extern "C" __global__ void __launch_bounds__(tconv::config::threads* tconv::conf
     Sums sums;
     if (works) {
         begin_sums(sums, bias, thread, split == 0);
-        add_channels(sums, origin_of(input + block.batch * input_entry, thread), thread, shared, split);
+        add_chunks(sums, origin_of(input + block.batch * input_entry, thread), thread, shared, split);
     }
     if constexpr (splits > 1) join(sums, shared, split, number);
     const bool stores = works && split == 0;
@@ -176,6 +206,15 @@ extern "C" __global__ void __launch_bounds__(tconv::config::threads* tconv::conf
         __syncthreads();
         write_runs(staging, entry, tile);
     } else {
-        if (stores) store_rows(sums, entry + output_offset(thread), thread);
+        Element* first = entry + output_offset(thread);
+        if (stores) {
+            if constexpr (!channels_last) {
+                store_rows(sums, first, thread);
+            } else if constexpr (channels == problem::out_channels) {
+                store_lines(sums, first, thread);
+            } else {
+                store_positions(sums, first, thread);
+            }
+        }
     }
 }

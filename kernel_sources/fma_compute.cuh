@@ -295,8 +295,9 @@ __device__ __forceinline__ void multiply_each(Sums& sums, const u32* stage, cons
 }
 
 /// All products of the chunk whose input is in `stage`.
+template <class Between>
 __device__ __forceinline__ void multiply_chunk(Sums& sums, const u32* stage, const u32* weights, const Rows& rows,
-                                               const Place& place, int warp_n) {
+                                               const Place& place, int warp_n, const Between&) {
     weights += warp_n * warp_words + column_lane() * weight_vector;
 #pragma unroll unrolled_d
     for (int d = 0; d < place.run_d.count; ++d) {
@@ -312,5 +313,8 @@ __device__ __forceinline__ void multiply_chunk(Sums& sums, const u32* stage, con
         }
     }
 }
+
+__device__ __forceinline__ void show_weights() {}
+__device__ __forceinline__ void finish_products(Sums&) {}
 
 }  // namespace tconv::product

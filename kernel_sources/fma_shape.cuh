@@ -9,6 +9,8 @@ namespace tconv::product {
 constexpr bool native = sizeof(Element) == 2;  // 16-bit elements lie in shared memory as they are, two in a word
 
 constexpr bool tap_pairs = false;  // a step takes channels at one offset
+constexpr bool warpgroups = false;
+constexpr int product_phases = 1;
 
 /// Words of one position, and their channels, that one step along K takes.
 constexpr int step_words = config::step_words;

@@ -11,6 +11,13 @@ constexpr bool tf32_thrice = config::math == 2;  // high and low TF32 parts, thr
 constexpr bool bf16_thrice = config::math == 3;  // high and low bfloat16 parts, three products
 constexpr bool split = tf32_thrice || bf16_thrice;
 
+/// Products of four warps together (wgmma), instead of each one's own (mma.sync).
+constexpr bool warpgroups = config::backend == 1;
+/// Tapped phases whose columns lie side by side in a product.
+constexpr int product_phases = config::product_phases;
+/// Fragments of positions that a lane of a warpgroup holds: loaded ones, and those whose products still run.
+constexpr int ring_fragments = config::ring_fragments;
+
 /// Steps along K of 8 channels at two offsets (along depth and width) instead of 16 channels at one.
 constexpr bool tap_pairs = config::tap_pairs != 0;
 /// Words of one position that one step along K takes.

@@ -2,7 +2,8 @@
 // columns are phases x output channels, K is offsets x input channels. A block loads its positions' inputs with their
 // halo once a chunk of channels and every tap reads them shifted; phases joined in a block share those reads.
 //
-// What a chunk's products are computed with is included before: Rows, rows_of_lane and multiply_chunk.
+// What a chunk's products are computed with is included before: Rows, rows_of_lane, show_weights, multiply_chunk and
+// finish_products.
 #pragma once
 
 #include "product_direct.cuh"
@@ -107,7 +108,7 @@ __device__ __forceinline__ void run_block(const Call& call) {
     constexpr int stages = config::stages;
     u32* shared = dynamic_shared<u32>();
     const int warp_m = threadIdx.x / 32 % warps_m;
-    const int warp_n = threadIdx.x / 32 / warps_m;
+    const int warp_n = warps_n == 1 ? 0 : threadIdx.x / 32 / warps_m;
     Cursor at;
     enter_tile(at, blockIdx.x / splits, call.batch);
     Cursor ahead = at;
@@ -126,20 +127,22 @@ __device__ __forceinline__ void run_block(const Call& call) {
     int free_stage = stages - 1;
     do {
         Sums sums = {};
-        const Rows rows = rows_of_lane(warp_m, at.lead);
+        Rows rows = rows_of_lane(warp_m, at.lead);
 #pragma unroll 1
         for (int chunk = at.chunk; chunk < at.chunks; ++chunk) {
             copy_async_wait<stages - 2>();
+            show_weights();
             __syncthreads();
             load_next(ahead, shared + free_stage * stage_words, call);
             const bool more = gather_next(gathered, gathering, call);
             const u32* input = shared + stage * stage_words;
-            multiply_chunk(sums, input, weights_of(input, chunk), rows, at.place, warp_n);
+            multiply_chunk(sums, input, weights_of(input, chunk), rows, at.place, warp_n, [] {});
             const int next = stage + 1 == stages ? 0 : stage + 1;
             if (more) put_gathered(shared + next * stage_words, gathered);
             free_stage = stage;
             stage = next;
         }
+        finish_products(sums);
         if constexpr (splits > 1) {
             put_partial(sums, call.partials, at.tile, static_cast<int>(blockIdx.x % splits));
             return;

@@ -96,11 +96,12 @@ __device__ __forceinline__ void fill(Feed& feed, const Ring& ring, int number, c
     if (++feed.chunk == feed.chunks) enter_tile(feed, feed.tile + gridDim.x, call);
 }
 
-/// The first warp's part beside its products.
+/// What a warp has to do with the stage that it used last, beside its products.
 struct Feeder {
-    Feed feed;
-    Turn used;  // the stage that it has used last
-    bool owes;  // that stage is still to be filled
+    Feed feed;  // of the first warp
+    Turn used;
+    bool holds = false;  // the warp's products may still read it
+    bool owes = false;   // it is still to be filled, by the first warp
 
     __device__ __forceinline__ void start(const Ring& ring, const TensorMap& map, const Call& call) {
         tma_prefetch_map(map);
@@ -112,13 +113,27 @@ struct Feeder {
         }
         for (int stage = 0; stage < config::stages; ++stage)
             fill(feed, ring, stage, map, call);
-        owes = false;
     }
-    /// Once every warp is done with the stage.
+    __device__ __forceinline__ void use(const Turn& turn) {
+        used = turn;
+        holds = true;
+        owes = threadIdx.x / 32 == 0;
+    }
+    __device__ __forceinline__ void give_back(const Ring& ring) {
+        if (!holds) return;
+        holds = false;
+        barrier_arrive_after_reads(ring.empty[used.stage]);
+    }
+    /// Once every warp is done with the stage; PATIENT: waits until they are.
+    template <bool Patient>
     __device__ __forceinline__ void refill(const Ring& ring, const TensorMap& map, const Call& call) {
         if (!owes) return;
+        if constexpr (Patient) {
+            barrier_wait_together(ring.empty[used.stage], used.parity);
+        } else if (!barrier_test_together(ring.empty[used.stage], used.parity)) {
+            return;
+        }
         owes = false;
-        barrier_wait_together(ring.empty[used.stage], used.parity);
         fill(feed, ring, used.stage, map, call);
     }
 };
@@ -126,29 +141,36 @@ struct Feeder {
 __device__ __forceinline__ void run_block(const Call& call, const TensorMap& map) {
     const int warp = threadIdx.x / 32;
     const int warp_m = warp % warps_m;
-    const int warp_n = warp / warps_m;
+    const int warp_n = warps_n == 1 ? 0 : warp / warps_m;
     const Ring ring = make_ring();
     Feeder feeder;
     if (warp == 0) feeder.start(ring, map, call);
     if constexpr (resident_weights) barrier_wait_together(*ring.weights, 0);
+    // Products that run behind others free their stage in the midst of those of the next one.
+    const auto between = [&] {
+        feeder.give_back(ring);
+        feeder.refill<false>(ring, map, call);
+    };
     Turn turn;
     Cursor at;
     enter_tile(at, blockIdx.x, call.batch);
     while (at.tile < tiles_of(call.batch)) {
         Sums sums = {};
-        const Rows rows = rows_of_lane(warp_m, at.lead);
+        Rows rows = rows_of_lane(warp_m, at.lead);
 #pragma unroll 1
         for (int chunk = 0; chunk < at.chunks; ++chunk) {
-            if (warp == 0) feeder.refill(ring, map, call);
+            if constexpr (!warpgroups) feeder.refill<true>(ring, map, call);
             barrier_wait_together(ring.full[turn.stage], turn.parity);
             const u32* stage = ring.stage(turn.stage);
-            multiply_chunk(sums, stage, weights_of(stage, chunk), rows, at.place, warp_n);
-            barrier_arrive_after_reads(ring.empty[turn.stage]);
-            feeder.used = turn;
-            feeder.owes = true;
+            multiply_chunk(sums, stage, weights_of(stage, chunk), rows, at.place, warp_n, between);
+            if constexpr (warpgroups) feeder.refill<true>(ring, map, call);  // the stage before
+            feeder.use(turn);
+            if constexpr (!warpgroups) feeder.give_back(ring);
             turn.advance();
         }
-        if (warp == 0) feeder.refill(ring, map, call);
+        finish_products(sums);
+        feeder.give_back(ring);
+        feeder.refill<true>(ring, map, call);
         store_tile(sums, call, at.place, warp_m, warp_n);
         enter_tile(at, at.tile + gridDim.x, call.batch);
     }

@@ -145,6 +145,13 @@ __device__ __forceinline__ i64 slot_of(const Slots& at, const Slots& h, int tota
     return before + at.count * (step * total_h + h.before);
 }
 
+/// Words before a slot. Phases that lie side by side in a product are mixed within the words of all of them: each warp
+/// along the columns has its own fragments of each phase.
+__device__ __forceinline__ i64 tap_begin(i64 slot) {
+    if constexpr (product_phases == 1) return slot * tap_words;
+    return slot / product_phases * (product_phases * tap_words) + slot % product_phases * (tap_words / warps_n);
+}
+
 /// All slots at one offset along the height and one along depth and width, or two.
 __device__ __forceinline__ void pack_offset(u32* words, const PackSource& source, const PackPlace& place, Offsets at,
                                             Offsets next, int h) {
@@ -165,7 +172,7 @@ __device__ __forceinline__ void pack_offset(u32* words, const PackSource& source
         if (phase < joined_phases)
             elements(phase / (AxisH::tapped * AxisW::tapped), phase / AxisW::tapped % AxisH::tapped,
                      phase % AxisW::tapped, k, k_next);
-        pack_tap(words + slot_of(slots, {h, 1}, total_h, place.step) * tap_words, source, place.part, k,
+        pack_tap(words + tap_begin(slot_of(slots, {h, 1}, total_h, place.step)), source, place.part, k,
                  next.d < 0 ? alone : k_next);
         return;
     }
@@ -175,7 +182,7 @@ __device__ __forceinline__ void pack_offset(u32* words, const PackSource& source
             for (int index_w = 0; index_w < AxisW::tapped; ++index_w) {
                 elements(index_d, index_h, index_w, k, k_next);
                 if (k < 0) continue;
-                pack_tap(words + slot * tap_words, source, place.part, k, k_next);
+                pack_tap(words + tap_begin(slot), source, place.part, k, k_next);
                 ++slot;
             }
         }

@@ -79,6 +79,11 @@ __device__ __forceinline__ void barrier_wait_together(Barrier& barrier, u32 pari
     __syncwarp();
 }
 
+/// Whether the phase of this parity is complete for a whole warp; waits for nothing else.
+__device__ __forceinline__ bool barrier_test_together(Barrier& barrier, u32 parity, int line = __builtin_LINE()) {
+    return __all_sync(0xffffffffu, tconv_emulator::barrier_wait(&barrier, parity, false, line), line) != 0;
+}
+
 /// A whole warp gives shared memory that it has read by plain loads back to the copy engine: its reads come before the
 /// engine's next writes there, which neither an arrival nor what the loaded values are used for sees to (PTX ISA,
 /// "Async proxy"). One arrival.
@@ -169,6 +174,18 @@ __device__ __forceinline__ void barrier_wait_together(Barrier& barrier, u32 pari
     __syncwarp();
 }
 
+__device__ __forceinline__ bool barrier_test_together(Barrier& barrier, u32 parity) {
+    u32 complete;
+    asm volatile(
+        "{ .reg .pred complete;\n"
+        "mbarrier.test_wait.parity.shared::cta.b64 complete, [%1], %2;\n"
+        "selp.u32 %0, 1, 0, complete; }"
+        : "=r"(complete)
+        : "r"(tma::shared_address(&barrier)), "r"(parity)
+        : "memory");
+    return __all_sync(0xffffffffu, complete) != 0;
+}
+
 #define TCONV_TMA_LOAD(dimensions, coordinates)                                                                       \
     "cp.async.bulk.tensor." dimensions ".shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, " coordinates \
     "], [%2];" ::"r"(tma::shared_address(shared)),                                                                    \
@@ -210,9 +227,11 @@ __device__ __forceinline__ void tma_prefetch_map(const TensorMap& map) {
 __device__ void barrier_init(Barrier& barrier, u32 arrivals);
 __device__ void barrier_init_fence();
 __device__ void barrier_arrive(Barrier& barrier);
+__device__ void barrier_arrive_after_reads(Barrier& barrier);
 __device__ void barrier_arrive_and_expect(Barrier& barrier, u32 bytes);
 __device__ void barrier_wait(Barrier& barrier, u32 parity);
 __device__ void barrier_wait_together(Barrier& barrier, u32 parity);
+__device__ bool barrier_test_together(Barrier& barrier, u32 parity);
 template <int N>
 __device__ void tma_load_box(void* shared, const TensorMap& map, Barrier& barrier, const int (&corner)[N]);
 __device__ void tma_load_bytes(void* shared, const void* global, u32 bytes, Barrier& barrier);

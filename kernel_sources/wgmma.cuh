@@ -1,5 +1,5 @@
 // Matrix products of a warpgroup (128 threads in a row) on the tensor cores of compute capability 9.0a, both operands
-// in shared memory, each instruction behind one function with a twin for the emulator.
+// in shared memory (wgmma_registers.cuh: A in registers), each instruction behind one function with a twin for the emulator.
 //
 // An operand is rows of 128 bytes, eight behind each other, swizzled: the 16-byte piece p of a row lies at piece
 // p ^ (address / 128 % 8), as TMA writes it. K-major, a row is 128 bytes along K of one row of A or column of B, and
@@ -84,10 +84,10 @@ struct Row {
 
 /// One thread's part of a product, run when it is waited for: operands that were overwritten too early show.
 template <class T, int N, Major A, Major B>
-void multiply(float* d, u64 a, u64 b, int add) {
+void multiply(float* d, const tconv_emulator::LeftOperand* a, u64 b, int add) {
     const int thread = static_cast<int>(threadIdx.x) % k_warpgroup;
     const int first_row = thread / 32 * 16 + thread % 32 / 4;
-    const Row<T, A> rows[2] = {Row<T, A>(a, first_row), Row<T, A>(a, first_row + 8)};
+    const Row<T, A> rows[2] = {Row<T, A>(a->words[0], first_row), Row<T, A>(a->words[0], first_row + 8)};
     for (int i = 0; i < N / 2; ++i) {
         const Row<T, A>& left = rows[i / 2 % 2];
         const Row<T, B> right(b, i / 4 * 8 + thread % 4 * 2 + i % 2);
@@ -107,7 +107,8 @@ template <class T, int N, Major A = Major::k, Major B = Major::k>
 __device__ __forceinline__ void wgmma_start(float (&d)[N / 2], u64 a, u64 b, bool add) {
     static_assert((A == Major::k && B == Major::k) || sizeof(typename wgmma::Element<T>::Bits) == 2,
                   "operands of 16 bits alone may be MN-major");
-    tconv_emulator::host->start_product(tconv_emulator::host->context, &wgmma::multiply<T, N, A, B>, d, a, b,
+    const tconv_emulator::LeftOperand left{{a}};
+    tconv_emulator::host->start_product(tconv_emulator::host->context, &wgmma::multiply<T, N, A, B>, d, &left, b,
                                         add ? 1 : 0);
 }
 

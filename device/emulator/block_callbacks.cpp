@@ -55,10 +55,11 @@ struct BlockRunner::Callbacks {
         of(context).meet_warpgroup({meeting, 0, 0, 0, line});
     }
 
-    static void start_product(void* context, tconv_emulator::Product product, float* sums, unsigned long long a,
+    static void start_product(void* context, tconv_emulator::Product product, float* sums,
+                              const tconv_emulator::LeftOperand* a,
                               unsigned long long b, int add) noexcept {
         BlockRunner& runner = of(context);
-        attempt(runner, [&] { runner.threads_[runner.current_].products.start(product, sums, a, b, add); });
+        attempt(runner, [&] { runner.threads_[runner.current_].products.start(product, sums, *a, b, add); });
     }
 
     static void commit_products(void* context) noexcept {

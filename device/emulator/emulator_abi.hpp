@@ -42,8 +42,14 @@ struct alignas(128) TensorMap {
 static_assert(sizeof(TensorMap) == 128, "as large as the hardware's");
 constexpr unsigned long long k_tensor_map_mark = 0x70616d726f736e65ull;
 
+/// What the kernel sources describe an operand A with: where it lies in shared memory, or in the registers of four
+/// threads.
+struct LeftOperand {
+    unsigned long long words[4];
+};
+
 /// One thread's part of a warpgroup's matrix product: operands as the kernel sources describe them.
-using Product = void (*)(float* sums, unsigned long long a, unsigned long long b, int add);
+using Product = void (*)(float* sums, const LeftOperand* a, unsigned long long b, int add);
 
 /// What a kernel asks of the emulator. `line` is the line of the kernel's source, for messages.
 struct Host {
@@ -75,7 +81,7 @@ struct Host {
     /// Returns once every thread of the warpgroup is here.
     void (*meet_warpgroup)(void* context, Meeting meeting, int line);
     /// `product` is called with the other arguments when this thread waits for its group, in the thread itself.
-    void (*start_product)(void* context, Product product, float* sums, unsigned long long a, unsigned long long b,
+    void (*start_product)(void* context, Product product, float* sums, const LeftOperand* a, unsigned long long b,
                           int add);
     void (*commit_products)(void* context);
     void (*wait_products)(void* context, int groups);

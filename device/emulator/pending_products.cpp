@@ -8,7 +8,7 @@ void PendingProducts::wait(int groups) {
     const std::size_t count = group_ends_[complete - 1];
     for (std::size_t i = 0; i < count; ++i) {
         const One& one = products_[i];
-        one.product(one.sums, one.a, one.b, one.add);
+        one.product(one.sums, &one.a, one.b, one.add);
     }
     products_.erase(products_.begin(), products_.begin() + static_cast<std::ptrdiff_t>(count));
     group_ends_.erase(group_ends_.begin(), group_ends_.begin() + static_cast<std::ptrdiff_t>(complete));

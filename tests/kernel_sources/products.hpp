@@ -11,8 +11,8 @@
 #include "tests/catch.hpp"
 #include "tests/support/element_types.hpp"
 
-// The instructions behind warp_mma.cuh and wgmma.cuh against a product on the CPU, on a GPU and in the emulator.
-// Operands are small integers, so every sum is exact.
+// The instructions behind warp_mma.cuh, wgmma.cuh and wgmma_registers.cuh against a product on the CPU, on a GPU and in
+// the emulator. Operands are small integers, so every sum is exact.
 namespace tconv::test {
 
 inline constexpr int k_row_words = 32;  // 128 bytes along K: four steps
@@ -44,6 +44,17 @@ inline constexpr std::array k_products{
     Product{"wgmma_f16_96_mn_b", 64, 96, 128, true},
     Product{"wgmma_bf16_192_mn_both", 64, 192, 128, true},
     Product{"wgmma_f16_128_mn_both", 64, 128, 128, true},
+    Product{"wgmma_registers_tf32_8", 64, 8, 128, true},
+    Product{"wgmma_registers_bf16_16", 64, 16, 128, true},
+    Product{"wgmma_registers_tf32_24", 64, 24, 128, true},
+    Product{"wgmma_registers_f16_24", 64, 24, 128, true},
+    Product{"wgmma_registers_bf16_32", 64, 32, 128, true},
+    Product{"wgmma_registers_tf32_48", 64, 48, 128, true},
+    Product{"wgmma_registers_f16_64", 64, 64, 128, true},
+    Product{"wgmma_registers_tf32_96", 64, 96, 128, true},
+    Product{"wgmma_registers_bf16_128", 64, 128, 128, true},
+    Product{"wgmma_registers_f16_192", 64, 192, 128, true},
+    Product{"wgmma_registers_tf32_256", 64, 256, 128, true},
 };
 
 // D[m][n] = sum of A[m][k] * B[n][k]; both operands have rows of 128 bytes.
@@ -137,11 +148,47 @@ __device__ void wgmma_product_of(const u32* a, const u32* b, float* d) {
     for (int i = 0; i < N / 2; ++i)
         d[(threadIdx.x / 32 * 16 + lane / 4 + i / 2 % 2 * 8) * N + i / 4 * 8 + lane % 4 * 2 + i % 2] = sums[i];
 }
+
+// Eights of columns of B begin `Eights` bytes apart, a step's columns behind those of the step before.
+template <class T, int N, int Eights>
+__device__ void wgmma_registers_product(const u32* a, const u32* b, float* d) {
+    constexpr int step_words = N / 8 * Eights / 4;
+    u32* packed = dynamic_shared<u32>();
+    for (int i = threadIdx.x; i < N * 32; i += 128) {
+        const int column = i / 32;
+        const int word = i % 32;
+        packed[word / 8 * step_words + column / 8 * (Eights / 4) + word % 8 / 4 * 32 + column % 8 * 4 + word % 4] = b[i];
+    }
+    fence_async_proxy();
+    __syncthreads();
+    const int row = threadIdx.x / 32 * 16 + threadIdx.x % 32 / 4;
+    const int word = threadIdx.x % 4;
+    u32 registers[4][4];
+    float sums[N / 2] = {};
+#pragma unroll
+    for (int step = 0; step < 4; ++step) {
+#pragma unroll
+        for (int i = 0; i < 4; ++i)
+            registers[step][i] = a[(row + i % 2 * 8) * 32 + 8 * step + i / 2 * 4 + word];
+    }
+    wgmma_fence();
+#pragma unroll
+    for (int step = 0; step < 4; ++step)
+        wgmma_add<T, N, Eights>(sums, registers[step], plain_after(plain_operand(packed), 4 * step * step_words));
+    wgmma_commit();
+    wgmma_wait<0>();
+    wgmma_take(sums);
+#pragma unroll
+    for (int i = 0; i < N / 2; ++i)
+        d[(row + i / 2 % 2 * 8) * N + i / 4 * 8 + word * 2 + i % 2] = sums[i];
+}
 #define TCONV_PRODUCT_OF(T, N, A, B, Blocks) \
     tconv::wgmma_product_of<tconv::T, N, tconv::Major::A, tconv::Major::B, Blocks>(a, b, d)
 #else
 template <class T, int N, int First, int Pitch>
 __device__ void wgmma_product(const u32*, const u32*, float*) {}
+template <class T, int N, int Eights>
+__device__ void wgmma_registers_product(const u32*, const u32*, float*) {}
 #define TCONV_PRODUCT_OF(T, N, A, B, Blocks)
 #endif
 
@@ -206,6 +253,39 @@ extern "C" __global__ void wgmma_bf16_192_mn_both(const unsigned* a, const unsig
 }
 extern "C" __global__ void wgmma_f16_128_mn_both(const unsigned* a, const unsigned* b, float* d) {
     TCONV_PRODUCT_OF(f16, 128, mn, mn, 8192);
+}
+extern "C" __global__ void wgmma_registers_tf32_8(const unsigned* a, const unsigned* b, float* d) {
+    tconv::wgmma_registers_product<tconv::tf32, 8, 256>(a, b, d);
+}
+extern "C" __global__ void wgmma_registers_bf16_16(const unsigned* a, const unsigned* b, float* d) {
+    tconv::wgmma_registers_product<tconv::bf16, 16, 512>(a, b, d);
+}
+extern "C" __global__ void wgmma_registers_tf32_24(const unsigned* a, const unsigned* b, float* d) {
+    tconv::wgmma_registers_product<tconv::tf32, 24, 256>(a, b, d);
+}
+extern "C" __global__ void wgmma_registers_f16_24(const unsigned* a, const unsigned* b, float* d) {
+    tconv::wgmma_registers_product<tconv::f16, 24, 512>(a, b, d);
+}
+extern "C" __global__ void wgmma_registers_bf16_32(const unsigned* a, const unsigned* b, float* d) {
+    tconv::wgmma_registers_product<tconv::bf16, 32, 256>(a, b, d);
+}
+extern "C" __global__ void wgmma_registers_tf32_48(const unsigned* a, const unsigned* b, float* d) {
+    tconv::wgmma_registers_product<tconv::tf32, 48, 512>(a, b, d);
+}
+extern "C" __global__ void wgmma_registers_f16_64(const unsigned* a, const unsigned* b, float* d) {
+    tconv::wgmma_registers_product<tconv::f16, 64, 256>(a, b, d);
+}
+extern "C" __global__ void wgmma_registers_tf32_96(const unsigned* a, const unsigned* b, float* d) {
+    tconv::wgmma_registers_product<tconv::tf32, 96, 256>(a, b, d);
+}
+extern "C" __global__ void wgmma_registers_bf16_128(const unsigned* a, const unsigned* b, float* d) {
+    tconv::wgmma_registers_product<tconv::bf16, 128, 512>(a, b, d);
+}
+extern "C" __global__ void wgmma_registers_f16_192(const unsigned* a, const unsigned* b, float* d) {
+    tconv::wgmma_registers_product<tconv::f16, 192, 256>(a, b, d);
+}
+extern "C" __global__ void wgmma_registers_tf32_256(const unsigned* a, const unsigned* b, float* d) {
+    tconv::wgmma_registers_product<tconv::tf32, 256, 256>(a, b, d);
 }
 )";
 

@@ -14,7 +14,7 @@ TEST_CASE("on a GPU the tensor cores' instructions multiply matrices as their fu
     if (major < 8) return;
     CompileRequest request;
     request.name = "products.cu";
-    request.source = expand_includes("wgmma.cuh") + test::k_product_kernels;
+    request.source = expand_includes("wgmma_registers.cuh") + test::k_product_kernels;
     for (const test::Product& one : test::k_products)
         request.kernels.emplace_back(one.kernel);
     request.architecture = architecture_of(device->info());

@@ -18,14 +18,17 @@ bool any(const Config&) {
     return true;
 }
 
-/// Random problems of few output channels and more input channels.
+/// Random problems of few output channels and more input channels, in every type and layout.
 Problem draw_reducing_problem(test::Draw& draw) {
+    constexpr std::array types{DataType::f32, DataType::f16, DataType::bf16};
     Problem p = test::draw_problem(draw);
-    p.in_channels = p.groups * draw.between(1, 20);
+    p.dtype = types[static_cast<std::size_t>(draw.between(0, 2))];
+    p.layout = draw.chance(60) ? Layout::nchw : Layout::nhwc;
+    p.in_channels = p.groups * (draw.chance(30) ? 8 * draw.between(1, 3) : draw.between(1, 20));
     p.out_channels = p.groups * draw.between(1, 8);
     // Rows of whole vectors, which random extents seldom are.
     if (draw.chance(40)) {
-        p.input[2] = 4 * draw.between(1, 6);
+        p.input[2] = 8 * draw.between(1, 3);
         p.kernel[2] = p.stride[2] = draw.between(1, 4);
         p.dilation[2] = 1;
         p.padding[2] = p.output_padding[2] = 0;
@@ -49,12 +52,14 @@ TEST_CASE("accepted few_outputs configs of random small problems are exact in th
 }
 
 TEST_CASE("every value of every parameter of the few_outputs family is exact in the emulator") {
-    // Rows of whole vectors and odd ones, one channel and several, one phase and many.
+    // Rows of whole vectors and odd ones, one channel and several, one phase and many, every type and layout.
     const std::vector<Problem> problems{
         parse_key("2d n2 ci19 co1 g1 i9x48 k4x4 s2x2 p1x1 op0x0 d1x1 bias f32 nchw"),
         parse_key("3d n2 ci12 co6 g2 i5x4x9 k3x3x3 s2x2x2 p1x1x1 op1x1x1 d1x1x1 bias f32 nchw"),
         parse_key("3d n1 ci8 co4 g1 i5x5x8 k4x4x4 s2x2x2 p1x1x1 op0x0x0 d1x1x1 nobias f32 nchw"),
         parse_key("1d n2 ci40 co8 g1 i300 k3 s1 p1 op0 d1 nobias f32 nchw"),
+        parse_key("2d n2 ci9 co1 g1 i9x48 k4x4 s2x2 p1x1 op0x0 d1x1 bias f16 nchw"),
+        parse_key("2d n2 ci16 co3 g1 i9x13 k4x4 s2x2 p1x1 op0x0 d1x1 bias bf16 nhwc"),
         parse_key("1d n2 ci9 co5 g1 i30 k5 s2 p2 op1 d1 nobias f32 nchw"),
         parse_key("1d n1 ci4 co6 g1 i20 k4 s2 p1 op0 d1 bias f32 nchw"),
         parse_key("2d n1 ci10 co7 g1 i6x7 k2x3 s1x1 p0x1 op0x0 d1x2 nobias f32 nchw"),
@@ -72,6 +77,15 @@ TEST_CASE("every problem that the few_outputs family takes has a default") {
         CHECK(!few_outputs().defaults(p, test::h200()).empty());
         CHECK(test::draw_config(few_outputs(), draw, p, any, test::h200()).has_value());
     }
+}
+
+TEST_CASE("channels-last configs of the few_outputs family are exact in the emulator") {
+    test::Draw draw(107);
+    for (const char* text : {"3d n2 ci16 co1 g1 i5x4x9 k4x4x4 s2x2x2 p1x1x1 op0x0x0 d1x1x1 bias f16 nhwc",
+                             "2d n2 ci24 co3 g1 i9x10 k4x4 s2x2 p1x1 op0x0 d1x1 nobias bf16 nhwc",
+                             "2d n1 ci12 co6 g2 i9x10 k9x9 s4x4 p4x4 op3x3 d1x1 bias f32 nhwc",
+                             "1d n2 ci40 co8 g1 i60 k3 s1 p1 op0 d1 nobias f32 nhwc"})
+        test::check_drawn(few_outputs(), draw, parse_key(text), 4);
 }
 
 TEST_CASE("runs of a tile that begins before the tensor are all written") {
