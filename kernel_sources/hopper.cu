@@ -23,7 +23,8 @@ constexpr int registers_left =
     8;
 constexpr int consumer_registers = registers_left > 240 ? 240 : registers_left;
 
-/// The products of one step. Split operands: high * high, high * low, low * high.
+/// The products of one step for the first `Parts` parts. Split operands: high * high, high * low, low * high.
+template <int Parts>
 __device__ __forceinline__ void multiply_step(float (&sums)[rows][tile_n / 2], const unsigned char* input,
                                               const int (&first_rows)[rows], const unsigned char* weights, bool add) {
     constexpr int pieces = k_operand_row / k_operand_step;
@@ -34,15 +35,18 @@ __device__ __forceinline__ void multiply_step(float (&sums)[rows][tile_n / 2], c
     for (int row = 0; row < rows; ++row) {
         const unsigned char* left = input + first_rows[row] * k_operand_row;
 #pragma unroll
-        for (int k = 0; k < products; ++k) {
-            const int part = split ? k / (pieces / 2) : 0;
+        for (int i = 0; i < Parts * products; ++i) {
+            const int part = i / products;
+            const int k = i % products;
+            const int halves = split ? k / (pieces / 2) : 0;
             const int from = (split ? k % (pieces / 2) : k) * k_operand_step;
-            wgmma_start<Operand, tile_n, input_major, weight_major>(
-                sums[row],
+            const unsigned char* right = weights + part * (part_n * k_operand_row);
+            wgmma_start<Operand, part_n, input_major, weight_major>(
+                reinterpret_cast<float(&)[part_n / 2]>(sums[row][part * (part_n / 2)]),
                 raw_input ? wgmma_operand_mn(left + k * k_mn_major_step, run_bytes)
-                          : wgmma_operand(left, from + (part == 2 ? half_row : 0), input_eights),
-                raw_weights ? wgmma_operand_mn(weights + k * k_mn_major_step, weight_box)
-                            : wgmma_operand(weights, from + (part == 1 ? half_row : 0), weight_eights),
+                          : wgmma_operand(left, from + (halves == 2 ? half_row : 0), input_eights),
+                raw_weights ? wgmma_operand_mn(right + k * k_mn_major_step, weight_box)
+                            : wgmma_operand(right, from + (halves == 1 ? half_row : 0), weight_eights),
                 k > 0 || add);
         }
     }
@@ -101,8 +105,12 @@ __device__ __forceinline__ void multiply_tile(float (&sums)[rows][tile_n / 2], c
                     }
                     if constexpr (steps_wait) barrier_wait_together(pipeline.step.full[stage], turns.step.parity);
                     if constexpr (resident) barrier_wait_together(pipeline.resident[step / barrier_steps], 0);
-                    multiply_step(sums, input, first_rows,
-                                  pipeline.weights + (resident ? step++ : stage) * weight_stage, used_stage >= 0);
+                    const unsigned char* weights = pipeline.weights + (resident ? step++ : stage) * weight_stage;
+                    if (last_parts < parts && j_w + 1 == AxisW::max_taps) {
+                        multiply_step<last_parts>(sums, input, first_rows, weights, used_stage >= 0);
+                    } else {
+                        multiply_step<parts>(sums, input, first_rows, weights, used_stage >= 0);
+                    }
                     // The products of the step before are done once only this one's are pending.
                     wgmma_wait<1>();
                     if (steps_wait && used_stage >= 0) release<shared_step_ring>(pipeline.step, used_stage);

@@ -13,40 +13,40 @@ namespace tconv::hopper {
 
 constexpr int k_pack_threads = 128;
 /// Channels that fill 16 bytes of an operand row; split, 16 bytes of high parts and 16 of low ones.
-constexpr int part_channels = split ? 8 : 16 / static_cast<int>(sizeof(Operand));
-constexpr int part_pieces = split ? 2 : 1;
-constexpr int row_parts = block_channels / part_channels;
+constexpr int slice_channels = split ? 8 : 16 / static_cast<int>(sizeof(Operand));
+constexpr int slice_pieces = split ? 2 : 1;
+constexpr int row_slices = block_channels / slice_channels;
 
 /// Some channels of one column as they lie in an operand row.
-struct Part {
-    Floats<4> pieces[part_pieces];
+struct Slice {
+    Floats<4> pieces[slice_pieces];
 };
 /// value(i) is channel i.
 template <class Value>
-__device__ __forceinline__ Part make_part(const Value& value) {
-    Part part;
+__device__ __forceinline__ Slice make_slice(const Value& value) {
+    Slice slice;
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
         if constexpr (sizeof(Operand) == 4) {
-            part.pieces[0].v[i] = __uint_as_float(round_to_tf32(to_float(value(i))));
+            slice.pieces[0].v[i] = __uint_as_float(round_to_tf32(to_float(value(i))));
         } else if constexpr (!split) {
             const u32 word = value(2 * i).bits | static_cast<u32>(value(2 * i + 1).bits) << 16;
-            part.pieces[0].v[i] = __uint_as_float(word);
+            slice.pieces[0].v[i] = __uint_as_float(word);
         } else {
             u32 high, low;
             split_bf16(value(2 * i), value(2 * i + 1), high, low);
-            part.pieces[0].v[i] = __uint_as_float(high);
-            part.pieces[1].v[i] = __uint_as_float(low);
+            slice.pieces[0].v[i] = __uint_as_float(high);
+            slice.pieces[1].v[i] = __uint_as_float(low);
         }
     }
-    return part;
+    return slice;
 }
 
 /// Low parts lie half a row from the high ones, swizzled or not.
-__device__ __forceinline__ void store_part(unsigned char* packed, i64 offset, const Part& part) {
+__device__ __forceinline__ void store_slice(unsigned char* packed, i64 offset, const Slice& slice) {
 #pragma unroll
-    for (int i = 0; i < part_pieces; ++i)
-        store<4>(reinterpret_cast<float*>(packed + (offset ^ (i * k_operand_row / 2))), part.pieces[i]);
+    for (int i = 0; i < slice_pieces; ++i)
+        store<4>(reinterpret_cast<float*>(packed + (offset ^ (i * k_operand_row / 2))), slice.pieces[i]);
 }
 
 template <int N>
@@ -62,12 +62,12 @@ __device__ __forceinline__ T lane_of(const Halves<N>& vector, int i) {
     }
 }
 
-/// Where the columns and the channels of a thread are, of those of its block: `Parts` lanes of a warp lie along the
-/// channels and the others along the columns; so do its warps, as far as a row has parts.
-template <int Parts, int Columns>
+/// Where the columns and the channels of a thread are, of those of its block: `Slices` lanes of a warp lie along the
+/// channels and the others along the columns; so do its warps, as far as a row has slices.
+template <int Slices, int Columns>
 struct PackLanes {
-    static constexpr int column_lanes = 32 / Parts;
-    static constexpr int row_warps = row_parts / Parts;
+    static constexpr int column_lanes = 32 / Slices;
+    static constexpr int row_warps = row_slices / Slices;
     static constexpr int column_warps = k_pack_threads / 32 / row_warps;
     static constexpr int columns = column_warps * column_lanes * Columns;  // of a block
     int channel;
@@ -75,8 +75,8 @@ struct PackLanes {
     static __device__ __forceinline__ PackLanes of_thread() {
         const int lane = threadIdx.x % 32;
         const int warp = threadIdx.x / 32;
-        return {(warp % row_warps * Parts + lane % Parts) * part_channels,
-                (warp / row_warps * column_lanes + lane / Parts) * Columns};
+        return {(warp % row_warps * Slices + lane % Slices) * slice_channels,
+                (warp / row_warps * column_lanes + lane / Slices) * Columns};
     }
 };
 
@@ -84,16 +84,16 @@ struct PackLanes {
 /// on, of the first `present` channels, the others are zero.
 template <int Columns>
 struct Lines {
-    Vector<Columns> lines[part_channels];
+    Vector<Columns> lines[slice_channels];
     __device__ __forceinline__ Lines(const Element* source, i64 pitch, int present) {
 #pragma unroll
-        for (int i = 0; i < part_channels; ++i) {
+        for (int i = 0; i < slice_channels; ++i) {
             lines[i] = {};
             load_if<Columns>(i < present, lines[i], source + i * pitch);
         }
     }
-    __device__ __forceinline__ Part part(int column) const {
-        return make_part([&](int i) { return lane_of(lines[i], column); });
+    __device__ __forceinline__ Slice slice(int column) const {
+        return make_slice([&](int i) { return lane_of(lines[i], column); });
     }
 };
 
@@ -143,15 +143,15 @@ __device__ __forceinline__ void pack_weights(const Element* weight, unsigned cha
         const int k_w = split_off(tap, AxisW::kernel);
         const int k_h = split_off(tap, AxisH::kernel);
         const int k_d = static_cast<int>(tap);
-        Part part = lines.part(i);
+        Slice slice = lines.slice(i);
         for (int d = k_d; d < end_of_taps<AxisD>(k_d); ++d) {
             for (int h = k_h; h < end_of_taps<AxisH>(k_h); ++h) {
-                for (int w = k_w; w < end_of_taps<AxisW>(k_w); ++w) {
+                for (int w = k_w; w < (parts > 1 ? k_w + 1 : end_of_taps<AxisW>(k_w)); ++w) {
                     const i64 row =
                         packed_row(out_channel, group, channel_block, AxisD::place_of(d), AxisH::place_of(h),
-                                   AxisW::place_of(w), lanes.channel / part_channels * 16);
-                    store_part(packed, row, part);
-                    part = {};
+                                   AxisW::place_of(w), lanes.channel / slice_channels * 16);
+                    store_slice(packed, row, slice);
+                    slice = {};
                 }
             }
         }
@@ -168,7 +168,7 @@ constexpr int input_vector = config::input_vector;
 /// Channels first: vectors are positions of one channel.
 struct PackFirst {
     static constexpr bool whole_lines = input_vector * problem::element_bytes == 16;
-    using Lanes = PackLanes<whole_lines && row_parts == 8 ? 8 : 4, input_vector>;
+    using Lanes = PackLanes<whole_lines && row_slices == 8 ? 8 : 4, input_vector>;
 
     __device__ static void run(const Element* entry, unsigned char* target, const Lanes& lanes, int group, int channel,
                                int first_position) {
@@ -178,15 +178,15 @@ struct PackFirst {
                                         in_group - channel);
 #pragma unroll
         for (int i = 0; i < input_vector; ++i)
-            store_part(target, (position + i) * packed_position, lines.part(i));
+            store_slice(target, (position + i) * packed_position, lines.slice(i));
     }
 };
 
 /// Channels last: vectors are channels of one position. A thread's positions lie as far apart as lanes do.
 struct PackLast {
     static constexpr int positions = 4;
-    using Lanes = PackLanes<row_parts, 1>;
-    static constexpr int vectors = part_channels / input_vector;
+    using Lanes = PackLanes<row_slices, 1>;
+    static constexpr int vectors = slice_channels / input_vector;
 
     __device__ static void run(const Element* entry, unsigned char* target, const Lanes& lanes, int group, int channel,
                                int first_position) {
@@ -206,8 +206,8 @@ struct PackLast {
         for (int p = 0; p < positions; ++p) {
             const int position = first_position + p * Lanes::columns + lanes.column;
             if (position >= input_volume) return;
-            store_part(target, position * packed_position,
-                       make_part([&](int i) { return lane_of(values[p][i / input_vector], i % input_vector); }));
+            store_slice(target, position * packed_position,
+                        make_slice([&](int i) { return lane_of(values[p][i / input_vector], i % input_vector); }));
         }
     }
 };
@@ -223,21 +223,22 @@ struct PackInputOf<true> {
     static constexpr int columns = PackLast::positions * PackLast::Lanes::columns;
 };
 
-/// Blocks that follow each other take the channels of the same positions, whose rows lie together.
+/// Blocks that follow each other take the channels of the same positions, whose rows lie together. Of a large input the
+/// first positions come last: with them the product begins, and finds them in the L2 cache.
 __device__ __forceinline__ void pack_input(const Element* input, unsigned char* packed) {
     using Pack = PackInputOf<channels_last>::type;
     constexpr int positions = PackInputOf<channels_last>::columns;
     static_assert(!packed_input || positions == config::input_columns, "the grid covers the input");
     constexpr u32 entry_blocks = static_cast<u32>((input_volume + positions - 1) / positions);
     constexpr int all_blocks = static_cast<int>(problem::groups) * channel_blocks;
-    u32 number = blockIdx.y * gridDim.x + blockIdx.x;
+    u32 number = gridDim.y * gridDim.x - 1 - (blockIdx.y * gridDim.x + blockIdx.x);
     const int block = split_off(number, all_blocks);
     const int first_position = split_off(number, entry_blocks) * positions;
     const i64 batch = number;
     const auto lanes = Pack::Lanes::of_thread();
     const int channel = block % channel_blocks * block_channels + lanes.channel;
     unsigned char* target = packed + batch * (input_volume * packed_position) +
-                            static_cast<i64>(block) * k_operand_row + lanes.channel / part_channels * 16;
+                            static_cast<i64>(block) * k_operand_row + lanes.channel / slice_channels * 16;
     Pack::run(input + batch * (problem::in_channels * input_volume), target, lanes, block / channel_blocks, channel,
               first_position);
 }

@@ -94,10 +94,15 @@ __device__ __forceinline__ void load_input(const Tile& tile, int block, int j_d,
     }
 }
 
-/// Of step number `step` of the tile, that of block `block` of channels and tap `tap`. Where weights are shared each
-/// block loads a part for all.
-__device__ __forceinline__ void load_weights(const Tile& tile, int block, int tap, int, u32 turn, unsigned char* stage,
-                                             const TensorMap& weights, Barrier& full) {
+/// Bytes of a step's weights.
+__device__ constexpr int weight_bytes_of(int j_w) {
+    return parts == 1 ? weight_stage : step_parts(j_w) * part_n * k_operand_row;
+}
+
+/// `bytes` of step number `step` of the tile, that of block `block` of channels and tap `tap`. Where weights are shared
+/// each block loads a part for all.
+__device__ __forceinline__ void load_weights(const Tile& tile, int block, int tap, int, int, u32 turn,
+                                             unsigned char* stage, const TensorMap& weights, Barrier& full) {
 #pragma unroll
     for (int i = 0; i < weight_boxes; ++i) {
         const WeightBox box = weight_box_at(tile.column + i * k_operand_values, tap);
@@ -105,16 +110,16 @@ __device__ __forceinline__ void load_weights(const Tile& tile, int block, int ta
                                 {box.column, box.unit, block * block_channels, tile.group});
     }
 }
-__device__ __forceinline__ void load_weights(const Tile& tile, int, int, int step, u32, unsigned char* stage,
+__device__ __forceinline__ void load_weights(const Tile& tile, int, int, int step, int bytes, u32, unsigned char* stage,
                                              const unsigned char* packed, Barrier& full) {
     packed +=
         packed_weights(tile.phase_class, tile.group, tile.column / tile_n) + static_cast<i64>(step) * weight_stage;
     if constexpr (share_weights) {
-        constexpr int part = weight_stage / cluster_blocks;
+        const int part = bytes / cluster_blocks;
         const int from = static_cast<int>(blockIdx.x % cluster_blocks) * part;
         tma_load_bytes_to(k_all_blocks, stage + from, packed + from, part, full);
     } else {
-        tma_load_bytes(stage, packed, weight_stage, full);
+        tma_load_bytes(stage, packed, bytes, full);
     }
 }
 
@@ -144,13 +149,14 @@ __device__ __forceinline__ void load_tile(const Tile& tile, Turns& turns, const 
                     const int stage = turns.step.stage;
                     Barrier& full = pipeline.step.full[stage];
                     barrier_wait(pipeline.step.empty[stage], turns.step.parity ^ 1);
-                    barrier_arrive_and_expect(full, (resident ? 0 : weight_stage) + (reuse ? 0 : input_bytes));
+                    const int weight_bytes = weight_bytes_of(j_w);
+                    barrier_arrive_and_expect(full, (resident ? 0 : weight_bytes) + (reuse ? 0 : input_bytes));
                     if constexpr (!reuse)
                         load_input(tile, block, j_d, j_h, j_w, turns.step.number(),
                                    pipeline.inputs + stage * input_stage, input, full);
                     if constexpr (!resident)
-                        load_weights(tile, block, tap_of(tile, j_d, j_h, j_w), step++, turns.step.number(),
-                                     pipeline.weights + stage * weight_stage, weights, full);
+                        load_weights(tile, block, tap_of(tile, j_d, j_h, j_w), step++, weight_bytes,
+                                     turns.step.number(), pipeline.weights + stage * weight_stage, weights, full);
                     turns.step.advance();
                 }
             }
@@ -162,13 +168,13 @@ __device__ __forceinline__ void load_tile(const Tile& tile, Turns& turns, const 
 __device__ __forceinline__ void load_resident(const Tile& tile, const Pipeline& pipeline, const Weights& weights) {
     for (int step = 0; step < weight_stages; ++step) {
         Barrier& full = pipeline.resident[step / barrier_steps];
-        barrier_arrive_and_expect(full, weight_stage);
         int rest = step;
         const int j_w = split_off(rest, tile.taps_w.count);
+        barrier_arrive_and_expect(full, weight_bytes_of(j_w));
         const int j_h = split_off(rest, tile.taps_h.count);
         const int j_d = split_off(rest, tile.taps_d.count);
-        load_weights(tile, rest, tap_of(tile, j_d, j_h, j_w), step, 0, pipeline.weights + step * weight_stage, weights,
-                     full);
+        load_weights(tile, rest, tap_of(tile, j_d, j_h, j_w), step, weight_bytes_of(j_w), 0,
+                     pipeline.weights + step * weight_stage, weights, full);
     }
 }
 

@@ -126,6 +126,17 @@ static_assert(!share_input || tiles_n % cluster_blocks == 0, "tiles of columns c
 /// Steps along K for which packed weights of a tile have room.
 constexpr i64 most_steps = static_cast<i64>(channel_blocks) * AxisD::max_taps * AxisH::max_taps * AxisW::max_taps;
 
+/// Phases along the width that are products of their own, side by side in a tile: of a kernel that is no whole number
+/// of strides the last tap is that of the first few alone.
+constexpr int parts = config::parts;
+constexpr int part_n = tile_n / parts;
+static_assert(parts == 1 || (parts == AxisW::slots && columns % tile_n == 0), "a tile is all phases of some columns");
+constexpr int last_parts = parts == 1 ? 1 : AxisW::kernel - (AxisW::max_taps - 1) * AxisW::stride;
+/// Parts that have a tap in step `j_w` along the width.
+__device__ constexpr int step_parts(int j_w) {
+    return j_w + 1 == AxisW::max_taps ? last_parts : parts;
+}
+
 /// A column of the product. Channels last, the channels of a phase lie together; otherwise the phases of a channel do:
 /// either way neighbours in the output are neighbours here.
 struct Column {
@@ -133,10 +144,22 @@ struct Column {
     int slot_d, slot_h, slot_w;
 };
 __device__ constexpr int column_of(const Column& c) {
+    if (parts > 1) {
+        const int slot = c.slot_d * AxisH::slots + c.slot_h;
+        const int number = channels_last ? slot * out_group + c.channel : c.channel * slots_dh + slot;
+        return number / part_n * tile_n + c.slot_w * part_n + number % part_n;
+    }
     const int slot = (c.slot_d * AxisH::slots + c.slot_h) * AxisW::slots + c.slot_w;
     return channels_last ? slot * out_group + c.channel : c.channel * slots + slot;
 }
 __device__ constexpr Column column_at(int number) {
+    if (parts > 1) {
+        const int slot_w = number % tile_n / part_n;
+        number = number / tile_n * part_n + number % part_n;
+        const int channel = channels_last ? number % out_group : number / slots_dh;
+        const int slot = channels_last ? number / out_group : number % slots_dh;
+        return {channel, slot / AxisH::slots, slot % AxisH::slots, slot_w};
+    }
     const int channel = channels_last ? number % out_group : number / slots;
     const int slot = channels_last ? number / out_group : number % slots;
     return {channel, slot / (AxisH::slots * AxisW::slots), slot / AxisW::slots % AxisH::slots, slot % AxisW::slots};

@@ -136,6 +136,12 @@ struct StoreFirst {
             chunk.channel = first / slots;
             chunk.slot = line_slots == slots_dh ? 0 : first / slots_w % slots_dh;
             sync_team();
+            if constexpr (parts > 1) {
+                put_parts(sums, tile, bias, chunk, staged_rows, part);
+                sync_team();
+                write(tile, chunk);
+                continue;
+            }
 #pragma unroll
             for (int j = 0; j < chunk_columns / 8; ++j) {
                 const int column = 8 * j + 2 * (lane % 4);
@@ -149,6 +155,28 @@ struct StoreFirst {
             }
             sync_team();
             write(tile, chunk);
+        }
+    }
+
+    /// Stages chunk `number` of a tile whose phases along the width are parts: in each the same columns belong to it.
+    __device__ static __forceinline__ void put_parts(const float (&sums)[tile_n / 2], const Tile& tile,
+                                                     const Element* bias, const Chunk& chunk,
+                                                     const StagedRow (&rows)[2], int number) {
+        const int lane = threadIdx.x % 32;
+#pragma unroll
+        for (int j = 0; j < lines / 8; ++j) {
+            const int line = 8 * j + 2 * (lane % 4);
+            const Pair offset = bias_pair(bias, tile, tile.column + number * lines + line);
+#pragma unroll
+            for (int i = 0; i < 4; ++i) {
+                const auto value = [&](int slot) {
+                    const int from = 4 * ((slot * part_n + number * lines) / 8 + j) + i;
+                    return from_float<Element>(sums[from] + offset.v[i % 2]);
+                };
+#pragma unroll
+                for (int slot = 0; slot < slots_w; slot += 2)
+                    put(chunk, rows[i / 2], (line + i % 2) * slots_w + slot, value(slot), value(slot + 1));
+            }
         }
     }
 

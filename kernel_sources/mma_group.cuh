@@ -83,4 +83,16 @@ __device__ __forceinline__ void start_row(Sums& sums, int row, const InputFragme
     }
 }
 
+/// Ends the products of one fragment, and frees the slot of the ring that the next one takes.
+__device__ __forceinline__ void end_group() {
+    wgmma_commit();
+    wgmma_wait<ring_fragments - 1>();
+}
+
+/// Whether a warp looks up from its products in the midst of a body: once those of the body before are complete, and
+/// `groups` of its own are started, some times.
+__device__ constexpr bool looks_up(int groups, int times) {
+    return groups + 1 >= ring_fragments && groups + 1 < ring_fragments + times;
+}
+
 }  // namespace tconv::product

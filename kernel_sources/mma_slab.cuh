@@ -67,16 +67,16 @@ template <Step S>
 __device__ __forceinline__ void multiply_item(Sums& sums, int row, InputFragment& input, const Slab& slab, int offset,
                                               int h, PlainOperand weights) {
     constexpr Reach everywhere{0, 0, AxisD::mask(0), AxisW::mask(0)};
-    wgmma_wait<ring_fragments - 1>();
     input = fragment_of<S>(slab, offset);
     wgmma_fence();
     start_row<S>(sums, row, input, everywhere, h, weights);
-    wgmma_commit();
+    end_group();
 }
 
 /// The rows of fragments of a step at the offsets of a slab. The next row is on its way while one is multiplied.
+template <class Between>
 __device__ __forceinline__ void multiply_slab(Sums& sums, Rows& rows, const u32* stage, int h, int item_bytes,
-                                              PlainOperand weights) {
+                                              PlainOperand weights, const Between& between) {
     constexpr bool ahead = slab_planes == 1;
     const PlainOperand operand = plain_of_warp(weights);
     const auto load_row = [&](int row) {
@@ -100,8 +100,8 @@ __device__ __forceinline__ void multiply_slab(Sums& sums, Rows& rows, const u32*
                 multiply_item<Step::single>(sums, row, input, slabs[row % 2], 2 * item, h, item_weights);
             }
         }
+        if (row + 1 == reused_rows || looks_up((row + 1) * slab_items, 3 * slab_items)) between();
     }
-    wgmma_wait<ring_fragments - 1>();
 }
 
 template <class Between>
@@ -119,8 +119,7 @@ __device__ __forceinline__ void multiply_slabs(Sums& sums, Rows& rows, const Chu
                 const u32* stage =
                     chunk.stage + step * (step_words * word_pitch) - words_back(chunk.place, d, 0) - above * row_words;
                 const int before = (d * AxisW::offsets * steps + step) * step_bytes + h * tap_bytes;
-                multiply_slab(sums, rows, stage, h, steps * step_bytes, plain_after(weights, before));
-                between();
+                multiply_slab(sums, rows, stage, h, steps * step_bytes, plain_after(weights, before), between);
             }
         }
     }

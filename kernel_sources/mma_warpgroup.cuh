@@ -66,10 +66,11 @@ __device__ __forceinline__ int offset_bytes(const Reach& reach, int h) {
     return taps * 4 * tap_words;
 }
 
-/// Starts the products of `body_offsets` offsets. Those before them are complete afterwards.
-template <Step S>
+/// Starts the products of `body_offsets` offsets. `between` is called when those of the body before are complete.
+template <Step S, class Between>
 __device__ __forceinline__ void multiply_body(Sums& sums, Rows& rows, const Chunk& chunk, Walk& walk,
-                                              PlainOperand& weights) {
+                                              PlainOperand& weights, const Between& between) {
+    constexpr bool is_long = split || body_offsets > 4;
 #pragma unroll
     for (int i = 0; i < body_offsets; ++i) {
         const Reach reach = reach_of<S>(chunk, walk);
@@ -78,16 +79,15 @@ __device__ __forceinline__ void multiply_body(Sums& sums, Rows& rows, const Chun
         for (int row = 0; row < offset_fragments; ++row) {
             const int number = i * offset_fragments + row;
             InputFragment& input = rows.ring[number % ring_fragments];
-            wgmma_wait<ring_fragments - 1>();
             input = load_fragment<S>(chunk, walk, reach, row);
             wgmma_fence();
             start_row<S>(sums, row, input, reach, walk.h, operand);
-            wgmma_commit();
+            end_group();
+            if (number + 1 == body_offsets * offset_fragments || (is_long && looks_up(number + 1, 3))) between();
         }
         weights = plain_after(weights, offset_bytes(reach, walk.h));
         walk.template advance<S>(chunk);
     }
-    wgmma_wait<ring_fragments - 1>();
 }
 
 /// All offsets of a chunk, body by body; of pairs, then the offset that stands alone.
@@ -99,17 +99,13 @@ __device__ __forceinline__ void multiply_offsets(Sums& sums, Rows& rows, const C
     const int rounds_h = reuse_rows ? 1 : chunk.count_h;
     const int offsets = (tap_pairs ? planes / 2 : planes) * steps * rounds_h;
 #pragma unroll 1
-    for (int offset = 0; offset < offsets; offset += body_offsets) {
-        multiply_body<tap_pairs ? Step::pair : Step::channels>(sums, rows, chunk, walk, weights);
-        between();
-    }
+    for (int offset = 0; offset < offsets; offset += body_offsets)
+        multiply_body<tap_pairs ? Step::pair : Step::channels>(sums, rows, chunk, walk, weights, between);
     if constexpr (tap_pairs) {
         const int singles = planes % 2 * steps * rounds_h;
 #pragma unroll 1
-        for (int offset = 0; offset < singles; ++offset) {
-            multiply_body<Step::single>(sums, rows, chunk, walk, weights);
-            between();
-        }
+        for (int offset = 0; offset < singles; ++offset)
+            multiply_body<Step::single>(sums, rows, chunk, walk, weights, between);
     }
 }
 

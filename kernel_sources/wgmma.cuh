@@ -1,5 +1,6 @@
 // Matrix products of a warpgroup (128 threads in a row) on the tensor cores of compute capability 9.0a, both operands
-// in shared memory (wgmma_registers.cuh: A in registers), each instruction behind one function with a twin for the emulator.
+// in shared memory (wgmma_registers.cuh: A in registers), each instruction behind one function with a twin for the
+// emulator.
 //
 // An operand is rows of 128 bytes, eight behind each other, swizzled: the 16-byte piece p of a row lies at piece
 // p ^ (address / 128 % 8), as TMA writes it. K-major, a row is 128 bytes along K of one row of A or column of B, and

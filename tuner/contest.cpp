@@ -49,22 +49,12 @@ Contest::Contest(const Problem& problem, const DeviceInfo& device, const std::ve
                     fmt::format("no kernel family takes this problem ({}): {}", key(problem), refusals));
     }
     turns_ = Turns(entrants_.size());
-}
-
-std::optional<std::size_t> Contest::next_with_default() {
-    for (std::size_t tries = 0; tries < entrants_.size(); ++tries) {
-        const std::size_t place = default_turn_++ % entrants_.size();
-        if (entrants_[place].strategy->has_default()) return place;
+    for (std::size_t place = 0; place < entrants_.size() && entrants_.size() > 1; ++place) {
+        if (const auto guess = entrants_[place].strategy->promise()) turns_.promise(place, *guess);
     }
-    return std::nullopt;
 }
 
 std::optional<Candidate> Contest::next() {
-    if (const auto place = next_with_default()) {
-        Entrant& entrant = entrants_[*place];
-        turns_.count_proposal(*place);
-        return candidate(*entrant.space, *entrant.strategy->propose());
-    }
     while (const auto place = turns_.next()) {
         Entrant& entrant = entrants_[*place];
         if (const auto config = entrant.strategy->propose()) return candidate(*entrant.space, *config);

@@ -15,8 +15,9 @@
 
 namespace tconv {
 
-/// The kernel families that take a problem, each with a search of its own. First each proposes its defaults, by turns;
-/// then the turns go mostly to the families that lead. The same seed and the same reports give the same proposals.
+/// The kernel families that take a problem, each with a search of its own. The turns go
+/// mostly to the families that guess the shortest times, then to those that lead. The same seed and the same reports
+/// give the same proposals.
 class Contest {
 public:
     /// `budget` is the number of candidates that the search is laid out for; `spaces` outlive the object. No config is
@@ -47,7 +48,6 @@ private:
     };
 
     [[nodiscard]] std::size_t place_of(const std::string& family) const;
-    [[nodiscard]] std::optional<std::size_t> next_with_default();
     [[nodiscard]] Candidate candidate(const SearchSpace& space, const Config& config) const;
 
     Problem problem_;
@@ -55,7 +55,6 @@ private:
     Demand demand_;
     std::vector<Entrant> entrants_;
     Turns turns_{0};
-    std::size_t default_turn_ = 0;
 };
 
 }  // namespace tconv

@@ -5,9 +5,24 @@
 namespace tconv {
 namespace {
 
-constexpr std::int64_t k_right_trials = 8;   // a family is judged by so many
-constexpr std::int64_t k_patience = 24;      // or by so many proposals where hardly any is right
-constexpr double k_least_weight = 1.0 / 32;  // a slow family's luck may still turn
+constexpr std::int64_t k_right_trials = 8;    // a family is judged by so many
+constexpr std::int64_t k_patience = 24;       // or by so many proposals where hardly any is right
+constexpr double k_least_weight = 1.0 / 32;   // a slow family's luck may still turn
+constexpr double k_least_promise = 1.0 / 16;  // and a guess may be wrong
+
+double square(double value) {
+    return value * value;
+}
+
+/// The least of the values that families have.
+template <class Families, class Value>
+std::optional<double> least(const Families& families, Value value) {
+    std::optional<double> result;
+    for (const auto& family : families) {
+        if (family.*value) result = std::min(result.value_or(*(family.*value)), *(family.*value));
+    }
+    return result;
+}
 
 }  // namespace
 
@@ -24,30 +39,30 @@ bool Turns::is_new(const Family& family) {
     return family.right < k_right_trials && std::max(family.proposals, family.reported) < k_patience;
 }
 
-std::optional<double> Turns::best() const {
-    std::optional<double> best;
-    for (const Family& family : families_) {
-        if (family.best) best = std::min(best.value_or(*family.best), *family.best);
-    }
-    return best;
-}
-
-double Turns::weight(const Family& family, std::optional<double> best) {
+double Turns::weight(const Family& family) const {
     if (family.gone) return 0;
-    if (is_new(family) || !best) return 1;
-    if (!family.best) return k_least_weight;
-    const double ratio = *best / *family.best;
-    return std::max(ratio * ratio, k_least_weight);
+    const std::optional<double> best = least(families_, &Family::best);
+    if (is_new(family) || !best) {
+        const std::optional<double> guess = least(families_, &Family::guess);
+        return family.guess ? std::max(square(*guess / *family.guess), k_least_promise) : 1;
+    }
+    return family.best ? std::max(square(*best / *family.best), k_least_weight) : k_least_weight;
 }
 
-// Every turn each family earns its weight, and who has most pays for the turn.
+// Each family's first turn comes before any second one. Then every turn each family earns its weight, and who has most
+// pays for the turn.
 std::optional<std::size_t> Turns::next() {
-    const std::optional<double> fastest = best();
+    for (std::size_t place = 0; place < families_.size(); ++place) {
+        Family& family = families_[place];
+        if (family.gone || family.proposals + family.reported > 0) continue;
+        ++family.proposals;
+        return place;
+    }
     double earned = 0;
     Family* richest = nullptr;
     for (Family& family : families_) {
         if (family.gone) continue;
-        const double income = weight(family, fastest);
+        const double income = weight(family);
         earned += income;
         family.credit += income;
         if (richest == nullptr || family.credit > richest->credit) richest = &family;

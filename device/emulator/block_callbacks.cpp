@@ -56,8 +56,7 @@ struct BlockRunner::Callbacks {
     }
 
     static void start_product(void* context, tconv_emulator::Product product, float* sums,
-                              const tconv_emulator::LeftOperand* a,
-                              unsigned long long b, int add) noexcept {
+                              const tconv_emulator::LeftOperand* a, unsigned long long b, int add) noexcept {
         BlockRunner& runner = of(context);
         attempt(runner, [&] { runner.threads_[runner.current_].products.start(product, sums, *a, b, add); });
     }

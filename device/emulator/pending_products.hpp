@@ -12,8 +12,8 @@ namespace tconv::emulator {
 /// that a kernel which gives an operand's memory away too early multiplies something else.
 class PendingProducts {
 public:
-    void start(tconv_emulator::Product product, float* sums, const tconv_emulator::LeftOperand& a,
-               std::uint64_t b, int add) {
+    void start(tconv_emulator::Product product, float* sums, const tconv_emulator::LeftOperand& a, std::uint64_t b,
+               int add) {
         products_.push_back({product, sums, a, b, add});
     }
     void commit() { group_ends_.push_back(products_.size()); }

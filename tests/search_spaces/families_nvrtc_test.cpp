@@ -56,6 +56,37 @@ TEST_CASE("NVRTC compiles the families of implicit products for every kind of op
     }
 }
 
+TEST_CASE(
+    "NVRTC compiles products of four warps for every arithmetic, with and without columns that serve several taps") {
+    test::Draw draw(103);
+    for (const char* text : {"3d n8 ci48 co24 g1 i96x96x96 k3x3x3 s1x1x1 p0x0x0 op0x0x0 d1x1x1 nobias f32 nchw",
+                             "2d n4 ci128 co64 g1 i128x128 k3x3 s2x2 p1x1 op1x1 d1x1 bias f32 nchw",
+                             "1d n16 ci64 co32 g1 i4096 k4 s2 p1 op0 d1 bias f32 nchw"}) {
+        for (const std::int64_t math : {1, 2, 3})
+            check_compiles("mma", text, draw, [&](const Config& config) {
+                return config.at("backend") == 1 && config.at("math") == math;
+            });
+    }
+    for (const std::int64_t math : {1, 3})
+        check_compiles(
+            "mma", "1d n16 ci64 co32 g1 i4096 k4 s2 p1 op0 d1 bias f32 nchw", draw,
+            [&](const Config& config) { return config.at("reuse_columns") == 1 && config.at("math") == math; });
+}
+
+TEST_CASE("NVRTC compiles joined phases that lack a tap and channels that begin anywhere") {
+    test::Draw draw(101);
+    const auto with = [](const char* text, const char* constant, std::int64_t value) {
+        return [=, p = parse_key(text)](const Config& drawn) {
+            return test::space_named("hopper").plan(p, test::h200(), drawn).constants.at(constant) == value;
+        };
+    };
+    for (const char* text : {"2d n4 ci512 co256 g1 i64x64 k3x3 s2x2 p0x0 op0x0 d1x1 nobias f16 nchw",
+                             "2d n4 ci128 co64 g1 i128x128 k3x3 s2x2 p1x1 op1x1 d1x1 bias f32 nchw"})
+        check_compiles("hopper", text, draw, with(text, "parts", 2));
+    const char* text = "2d n4 ci21 co21 g1 i64x64 k16x16 s8x8 p4x4 op0x0 d1x1 nobias f16 nhwc";
+    check_compiles("hopper", text, draw, with(text, "store_shifted", 1));
+}
+
 TEST_CASE("NVRTC compiles copies that the blocks of a cluster share") {
     test::Draw draw(97);
     for (const int cluster : {2, 3}) {

@@ -112,6 +112,41 @@ TEST_CASE("joined phases whose kernel is no whole number of strides are exact") 
     }
 }
 
+TEST_CASE("joined phases of which some lack the last tap are products of their own") {
+    test::Draw draw(131);
+    int resident = 0;
+    int split = 0;
+    // Last taps of one phase of two, of one or three of four; several tiles of columns; phases joined along the width
+    // alone and along all axes; rows that are shifted and such that are not.
+    for (const char* text : {"2d n2 ci64 co64 g1 i9x10 k3x3 s2x2 p0x0 op0x0 d1x1 bias f16 nchw",
+                             "2d n3 ci130 co128 g1 i7x8 k3x3 s2x2 p1x1 op1x1 d1x1 bias f32 nchw",
+                             "2d n2 ci80 co192 g1 i5x6 k3x5 s2x2 p1x2 op1x0 d1x1 nobias bf16 nhwc",
+                             "2d n2 ci64 co64 g2 i5x6 k5x3 s2x2 p1x0 op0x1 d1x1 bias f32 nhwc",
+                             "1d n2 ci256 co64 g1 i70 k5 s4 p2 op1 d1 bias bf16 nchw",
+                             "1d n2 ci48 co64 g1 i50 k7 s4 p0 op0 d1 nobias f32 nchw",
+                             "1d n3 ci64 co64 g1 i40 k5 s3 p1 op0 d1 bias f16 nhwc"}) {
+        const Problem p = parse_key(text);
+        for (const auto& [parameter, least] : {std::pair("join", 1), std::pair("reuse", 1), std::pair("cluster", 2),
+                                               std::pair("resident", 1), std::pair("splits", 2)}) {
+            const auto accept = [&, name = std::string(parameter), from = least](const Config& drawn) {
+                const auto parts = [&] {
+                    return hopper().plan(p, test::emulated().device->info(), drawn).constants.at("parts");
+                };
+                return drawn.at(name) >= from && parts() == p.stride[2];
+            };
+            const auto config = test::draw_config(hopper(), draw, p, accept);
+            INFO(text << ", " << parameter);
+            if (!config && parameter != std::string("join")) continue;
+            REQUIRE(config.has_value());
+            test::check_exact(hopper(), draw, p, *config);
+            resident += config->at("resident") == 1 ? 1 : 0;
+            split += config->at("splits") > 1 ? 1 : 0;
+        }
+    }
+    CHECK(resident > 0);
+    CHECK(split > 0);
+}
+
 TEST_CASE("rows that begin anywhere within a vector are stored in vectors") {
     test::Draw draw(73);
     for (const char* text : {"1d n2 ci32 co24 g1 i131 k4 s2 p1 op1 d1 bias f16 nchw",

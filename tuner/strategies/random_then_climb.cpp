@@ -5,6 +5,11 @@
 #include <utility>
 
 namespace tconv {
+namespace {
+
+constexpr std::size_t k_promising_defaults = 2;
+
+}  // namespace
 
 RandomThenClimb::RandomThenClimb(const SearchSpace& space, const Problem& problem, const DeviceInfo& device,
                                  const SearchSettings& settings, const Demand& demand)
@@ -16,9 +21,15 @@ RandomThenClimb::RandomThenClimb(const SearchSpace& space, const Problem& proble
       empty_(!space.draw(
           problem, device, [](std::uint64_t) { return std::uint64_t{0}; }, [](const Config&) { return true; },
           demand)) {
-    for (Config& config : space.defaults(problem, device, demand))
+    std::vector<Config> defaults = space.defaults(problem, device, demand);
+    if (!defaults.empty()) empty_ = false;
+    std::vector<std::pair<double, Config>> guessed;
+    for (Config& config : defaults)
+        guessed.emplace_back(history_.guess(config), std::move(config));
+    std::stable_sort(guessed.begin(), guessed.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    if (!guessed.empty() && guessed.front().first > 0) guessed.resize(std::min(guessed.size(), k_promising_defaults));
+    for (auto& [time, config] : guessed)
         defaults_.push_back(std::move(config));
-    if (!defaults_.empty()) empty_ = false;
 }
 
 bool RandomThenClimb::has_default() {
@@ -27,12 +38,29 @@ bool RandomThenClimb::has_default() {
     return !defaults_.empty();
 }
 
+std::optional<double> RandomThenClimb::promise() {
+    if (!drawn_) drawn_ = history_.draw();
+    std::optional<double> best;
+    const auto look_at = [&](const Config& config) {
+        if (const double time = history_.guess(config); time > 0) best = std::min(best.value_or(time), time);
+    };
+    for (const Config& config : defaults_)
+        look_at(config);
+    if (drawn_) look_at(*drawn_);
+    return best;
+}
+
 std::optional<Config> RandomThenClimb::propose() {
     if (has_default()) {
         const Config config = std::move(defaults_.front());
         defaults_.pop_front();
         history_.mark_proposed(config);
         return config;
+    }
+    if (const std::optional<Config> drawn = std::exchange(drawn_, std::nullopt);
+        drawn && !history_.is_proposed(*drawn)) {
+        history_.mark_proposed(*drawn);
+        return drawn;
     }
     return history_.size() < climb_from_ ? random_.propose() : climb_.propose();
 }

@@ -17,8 +17,8 @@ struct SearchSettings {
     HillClimbSettings climb;
 };
 
-/// The family's defaults first, then random configs for a share of the budget, then hill climbing until the space is
-/// exhausted.
+/// The family's defaults first (where it guesses times, the two of the shortest guess), then random configs for a share
+/// of the budget, then hill climbing until the space is exhausted.
 class RandomThenClimb : public Strategy {
 public:
     /// `space` outlives the object.
@@ -28,17 +28,21 @@ public:
     /// Whether there is no valid config at all.
     [[nodiscard]] bool empty() const { return empty_; }
 
-    /// Whether a default is still to be proposed.
-    [[nodiscard]] bool has_default();
+    /// The shortest time that the family guesses for what it is about to propose, in the guess's unit; nullopt where it
+    /// guesses none.
+    [[nodiscard]] std::optional<double> promise();
 
     [[nodiscard]] std::optional<Config> propose() override;
     void report(const Config& config, std::optional<double> milliseconds) override;
 
 private:
+    [[nodiscard]] bool has_default();
+
     SearchHistory history_;
     RandomSampling random_;
     HillClimb climb_;
     std::deque<Config> defaults_;  // not looked at yet
+    std::optional<Config> drawn_;  // to be proposed after them
     std::size_t climb_from_;       // configs known or proposed when climbing starts
     bool empty_;
 };

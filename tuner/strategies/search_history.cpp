@@ -24,6 +24,10 @@ bool SearchHistory::is_valid(const Config& config) const {
     return space_.violation(problem_, device_, config, demand_).empty();
 }
 
+double SearchHistory::guess(const Config& config) const {
+    return space_.guesses_times() ? space_.expectation(problem_, device_, config).time : 0;
+}
+
 std::optional<Config> SearchHistory::draw() {
     const auto draw_any = [&] {
         return space_.draw(
@@ -31,10 +35,9 @@ std::optional<Config> SearchHistory::draw() {
             [&](const Config& config) { return !is_proposed(config); }, demand_);
     };
     if (!space_.guesses_times()) return draw_any();
-    return promising_.next(
-        random_, {draw_any, [&](const Config& config) { return space_.expectation(problem_, device_, config).time; },
-                  [&](const Config& config) { return is_proposed(config); },
-                  [&](const Config& config) { return random_neighbour(config); }});
+    return promising_.next(random_, {draw_any, [&](const Config& config) { return guess(config); },
+                                     [&](const Config& config) { return is_proposed(config); },
+                                     [&](const Config& config) { return random_neighbour(config); }});
 }
 
 void SearchHistory::report(const Config& config, std::optional<double> milliseconds) {

@@ -31,6 +31,8 @@ public:
     [[nodiscard]] bool is_valid(const Config& config) const;
     [[nodiscard]] bool is_proposed(const Config& config) const { return times_.contains(config); }
     void mark_proposed(const Config& config) { times_.try_emplace(config); }
+    /// What the space's file guesses of its time; 0: nothing.
+    [[nodiscard]] double guess(const Config& config) const;
     /// How many configs were proposed or reported.
     [[nodiscard]] std::size_t size() const { return times_.size(); }
     /// A random config that was not proposed yet, a promising one where the space guesses times; nothing when there is
