@@ -169,7 +169,7 @@ __device__ __forceinline__ Element weight_at(const Element* weight, int tap, int
 }
 
 __device__ __forceinline__ void stage_weights(u32* shared, const Element* weight) {
-#pragma unroll 4
+#pragma unroll 8
     for (int i = static_cast<int>(threadIdx.x); i < weight_words / parts; i += threads) {
         const int lane = i % 32;
         const int word = i / 32 % words;
