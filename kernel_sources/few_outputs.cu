@@ -11,7 +11,9 @@ namespace tconv::few_outputs {
 
 using namespace box;
 
-constexpr bool ahead = config::ahead != 0;
+constexpr bool ahead = config::ahead == 1;
+/// Row by row: as soon as one is multiplied the next chunk's takes its registers.
+constexpr bool rolling = config::ahead == 2;
 constexpr int splits = config::splits;
 
 /// Channels of a window, which are multiplied together.
@@ -81,18 +83,22 @@ __device__ __forceinline__ void add_row_pair(Sums& sums, const Row& row, int in,
 
 constexpr int kernel_rows = AxisD::kernel * AxisH::kernel;
 
+/// Input row `i` of the window against all rows of the kernel that bring it to the thread's outputs.
+__device__ __forceinline__ void add_input_row(Sums& sums, const Row& row, const float* weights, int i) {
+#pragma unroll
+    for (int in = 0; in < in_span; ++in) {
+#pragma unroll
+        for (int kernel_row = 0; kernel_row < kernel_rows; ++kernel_row)
+            add_row_pair(sums, row, in, weights, i, kernel_row);
+    }
+}
+
 __device__ __forceinline__ void add_window(Sums& sums, const Window& window, const float* weights) {
     if constexpr (channels_last) {
         // Row by row: only those at hand are in registers.
 #pragma unroll
-        for (int i = 0; i < rows; ++i) {
-#pragma unroll
-            for (int in = 0; in < in_span; ++in) {
-#pragma unroll
-                for (int kernel_row = 0; kernel_row < kernel_rows; ++kernel_row)
-                    add_row_pair(sums, window.row[i], in, weights, i, kernel_row);
-            }
-        }
+        for (int i = 0; i < rows; ++i)
+            add_input_row(sums, window.row[i], weights, i);
     } else {
 #pragma unroll
         for (int kernel_row = 0; kernel_row < kernel_rows; ++kernel_row) {
@@ -126,6 +132,18 @@ __device__ __forceinline__ void add_chunks(Sums& sums, const Element* origin, co
             load_chunk(window, chunk + splits);
             add_chunk(next, chunk);
             chunk += splits;
+        }
+    } else if constexpr (rolling) {
+        load_chunk(window, chunk);
+#pragma unroll 1
+        for (; chunk < chunks; chunk += splits) {
+            // Behind the last chunk it is loaded once more.
+            const Element* next = origin + (chunk + splits < chunks ? chunk + splits : chunk) * chunk_pitch;
+#pragma unroll
+            for (int i = 0; i < rows; ++i) {
+                add_input_row(sums, window.row[i], weights + chunk * (in_span * channel_pitch), i);
+                load_row(window.row[i], next, thread, i / AxisH::window, i % AxisH::window);
+            }
         }
     } else {
 #pragma unroll 1
@@ -171,6 +189,15 @@ __device__ __forceinline__ void begin_sums(Sums& sums, const Element* bias, cons
     }
 }
 
+/// No change, which the assembler cannot know: sums that are stored in vectors would else lie in neighbouring registers
+/// all along, where a third more of the multiplications read two registers of one bank.
+__device__ __forceinline__ void loosen(Sums& sums) {
+    float* flat = &sums[0][0][0][0];
+#pragma unroll
+    for (int i = 0; i < sum_count; ++i)
+        flat[i] = __uint_as_float(__float_as_uint(flat[i]) ^ blockIdx.y);
+}
+
 }  // namespace tconv::few_outputs
 
 extern "C" __global__ void __launch_bounds__(tconv::config::threads* tconv::config::splits, tconv::config::min_blocks)
@@ -208,6 +235,7 @@ extern "C" __global__ void __launch_bounds__(tconv::config::threads* tconv::conf
     } else {
         Element* first = entry + output_offset(thread);
         if (stores) {
+            if constexpr (store_width > 1) loosen(sums);
             if constexpr (!channels_last) {
                 store_rows(sums, first, thread);
             } else if constexpr (channels == problem::out_channels) {

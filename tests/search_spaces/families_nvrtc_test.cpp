@@ -100,7 +100,7 @@ TEST_CASE("NVRTC compiles copies that the blocks of a cluster share") {
 
 TEST_CASE("NVRTC compiles the families for small groups and few outputs for every type, layout and store") {
     test::Draw draw(89);
-    const std::array<std::pair<const char*, const char*>, 13> cases{{
+    const std::array<std::pair<const char*, const char*>, 19> cases{{
         {"depthwise", "3d n2 ci64 co64 g64 i32x32x32 k3x3x3 s2x2x2 p1x1x1 op0x0x0 d1x1x1 bias f32 nchw"},
         {"depthwise", "2d n16 ci64 co64 g64 i64x64 k4x4 s2x2 p1x1 op0x0 d1x1 nobias f16 nchw"},
         {"depthwise", "2d n16 ci64 co64 g64 i64x64 k4x4 s2x2 p1x1 op0x0 d1x1 bias f16 nhwc"},
@@ -114,6 +114,12 @@ TEST_CASE("NVRTC compiles the families for small groups and few outputs for ever
         {"few_outputs", "2d n128 ci64 co3 g1 i32x32 k4x4 s2x2 p1x1 op0x0 d1x1 nobias bf16 nchw"},
         {"few_outputs", "2d n128 ci64 co3 g1 i32x32 k4x4 s2x2 p1x1 op0x0 d1x1 nobias f16 nhwc"},
         {"few_outputs", "2d n8 ci56 co1 g1 i270x480 k9x9 s4x4 p4x4 op3x3 d1x1 bias f32 nhwc"},
+        {"few_mma", "3d n64 ci64 co1 g1 i32x32x32 k4x4x4 s2x2x2 p1x1x1 op0x0x0 d1x1x1 nobias f16 nhwc"},
+        {"few_mma", "3d n64 ci64 co1 g1 i32x32x32 k4x4x4 s2x2x2 p1x1x1 op0x0x0 d1x1x1 nobias f32 nchw"},
+        {"few_mma", "2d n8 ci56 co1 g1 i270x480 k9x9 s4x4 p4x4 op3x3 d1x1 bias bf16 nchw"},
+        {"few_mma", "2d n8 ci56 co1 g1 i270x480 k9x9 s4x4 p4x4 op3x3 d1x1 bias f32 nhwc"},
+        {"few_mma", "2d n128 ci64 co3 g1 i32x32 k4x4 s2x2 p1x1 op0x0 d1x1 nobias bf16 nhwc"},
+        {"few_mma", "1d n4 ci32 co1 g1 i32768 k16 s8 p4 op0 d1 bias f16 nchw"},
     }};
     for (const auto& [family, text] : cases)
         check_compiles(family, text, draw);
