@@ -98,7 +98,9 @@ TEST_CASE("on a GPU stages that boxes refill at once give the same bits in two t
         {"count_unequal"});
 
     test::Draw draw(65);
-    const auto random = [&](std::int64_t count) { return test::elements_of(p.dtype, test::draw_integers(draw, count, 8)); };
+    const auto random = [&](std::int64_t count) {
+        return test::elements_of(p.dtype, test::draw_integers(draw, count, 8));
+    };
     const test::PlacedTensor in(*device, random(input_elements(p)), plan.alignment);
     const test::PlacedTensor weight(*device, random(weight_elements(p)), plan.alignment);
     const test::PlacedTensor bias(*device, random(bias_elements(p)), plan.alignment);
