@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <utility>
 
 #include "core/error.hpp"
 #include "kernel_sources/sources.hpp"
@@ -49,12 +50,18 @@ Contest::Contest(const Problem& problem, const DeviceInfo& device, const std::ve
                     fmt::format("no kernel family takes this problem ({}): {}", key(problem), refusals));
     }
     turns_ = Turns(entrants_.size());
-    for (std::size_t place = 0; place < entrants_.size() && entrants_.size() > 1; ++place) {
+}
+
+// Guessing takes some hundred draws a family: only once something is to be proposed.
+void Contest::ask_for_promises() {
+    if (std::exchange(has_promises_, true) || entrants_.size() == 1) return;
+    for (std::size_t place = 0; place < entrants_.size(); ++place) {
         if (const auto guess = entrants_[place].strategy->promise()) turns_.promise(place, *guess);
     }
 }
 
 std::optional<Candidate> Contest::next() {
+    ask_for_promises();
     while (const auto place = turns_.next()) {
         Entrant& entrant = entrants_[*place];
         if (const auto config = entrant.strategy->propose()) return candidate(*entrant.space, *config);

@@ -47,6 +47,7 @@ private:
         std::unique_ptr<RandomThenClimb> strategy;
     };
 
+    void ask_for_promises();
     [[nodiscard]] std::size_t place_of(const std::string& family) const;
     [[nodiscard]] Candidate candidate(const SearchSpace& space, const Config& config) const;
 
@@ -55,6 +56,7 @@ private:
     Demand demand_;
     std::vector<Entrant> entrants_;
     Turns turns_{0};
+    bool has_promises_ = false;
 };
 
 }  // namespace tconv
