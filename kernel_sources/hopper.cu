@@ -1,11 +1,11 @@
 // Transposed convolution on the tensor cores of compute capability 9.0a (wgmma), fed by TMA: for layers with many
 // channels, where the products are the limit.
 //
-// One warpgroup of a block only starts copies, a thread of each of its warps: boxes of positions by a tensor map of the
-// input (channels last, 128 bytes of channels a position, zeros outside), weights as packed images; or tensors of 16
-// bits by tensor maps as they are. The others multiply what has arrived and store tiles of the output. A block takes
-// tile after tile, so the copies of the next tile run while the last one is stored. Two blocks may form a cluster,
-// whose producers load what both need once for both.
+// One warpgroup of a block only starts copies: boxes of positions by a tensor map of the input (channels last, 128
+// bytes of channels a position, zeros outside), weights as packed images; or tensors of 16 bits by tensor maps as they
+// are. The others multiply what has arrived and store tiles of the output. A block takes tile after tile, so the copies
+// of the next tile run while the last one is stored. Two blocks may form a cluster, whose producers load what both need
+// once for both.
 #include "hopper_pack.cuh"
 #include "hopper_pipeline.cuh"
 #include "hopper_shape.cuh"
@@ -229,7 +229,7 @@ extern "C" __global__ void __launch_bounds__(tconv::hopper::threads, tconv::conf
 
     if (threadIdx.x / k_warpgroup == consumers) {
         give_registers<k_producer_registers>();
-        if (threadIdx.x % 32 == 0) load_tiles(pipeline, input, weights, batch);
+        if (threadIdx.x == consumers * k_warpgroup) load_tiles(pipeline, input, weights, batch);
     } else {
         take_registers<consumer_registers>();
         multiply_tiles(pipeline, bias, output, workspace, batch);

@@ -48,16 +48,6 @@ struct Turns {
     Turn<step_stages> step;
 };
 
-/// One thread of each of these warps fills stages, by turns: one alone needs some 350 clocks a stage and more, waits
-/// and addresses one after another (measured on an H200), which is longer than the products of a small tile.
-constexpr int producers = 4;
-
-/// Whether the calling producer fills this stage. It is always the same one: a wait for a parity tells this round from
-/// the one before, and no more.
-__device__ __forceinline__ bool fills(int stage) {
-    return stage % producers == static_cast<int>(threadIdx.x) % k_warpgroup / 32;
-}
-
 /// Where weights come from.
 template <bool Raw>
 struct WeightsOf {
@@ -145,33 +135,28 @@ __device__ __forceinline__ void load_tile(const Tile& tile, Turns& turns, const 
     for (int block = tile.first_block; block < tile.end_block; ++block) {
         if constexpr (reuse) {
             if (tile.taps() == 0) return;
-            if (fills(producers - 1 - turns.input.stage % producers)) {
-                Barrier& full = pipeline.input.full[turns.input.stage];
-                barrier_wait(pipeline.input.empty[turns.input.stage], turns.input.parity ^ 1);
-                barrier_arrive_and_expect(full, input_bytes);
-                load_input(tile, block, AxisD::max_taps - 1, AxisH::max_taps - 1, AxisW::max_taps - 1,
-                           turns.input.number(), pipeline.inputs + turns.input.stage * input_stage, input, full);
-            }
+            Barrier& full = pipeline.input.full[turns.input.stage];
+            barrier_wait(pipeline.input.empty[turns.input.stage], turns.input.parity ^ 1);
+            barrier_arrive_and_expect(full, input_bytes);
+            load_input(tile, block, AxisD::max_taps - 1, AxisH::max_taps - 1, AxisW::max_taps - 1, turns.input.number(),
+                       pipeline.inputs + turns.input.stage * input_stage, input, full);
             turns.input.advance();
         }
         if constexpr (!steps_wait) continue;
         for (int j_d = 0; j_d < tile.taps_d.count; ++j_d) {
             for (int j_h = 0; j_h < tile.taps_h.count; ++j_h) {
                 for (int j_w = 0; j_w < tile.taps_w.count; ++j_w) {
-                    if (fills(turns.step.stage)) {
-                        const int stage = turns.step.stage;
-                        Barrier& full = pipeline.step.full[stage];
-                        barrier_wait(pipeline.step.empty[stage], turns.step.parity ^ 1);
-                        const int weight_bytes = weight_bytes_of(j_w);
-                        barrier_arrive_and_expect(full, (resident ? 0 : weight_bytes) + (reuse ? 0 : input_bytes));
-                        if constexpr (!reuse)
-                            load_input(tile, block, j_d, j_h, j_w, turns.step.number(),
-                                       pipeline.inputs + stage * input_stage, input, full);
-                        if constexpr (!resident)
-                            load_weights(tile, block, tap_of(tile, j_d, j_h, j_w), step, weight_bytes,
-                                         turns.step.number(), pipeline.weights + stage * weight_stage, weights, full);
-                    }
-                    ++step;
+                    const int stage = turns.step.stage;
+                    Barrier& full = pipeline.step.full[stage];
+                    barrier_wait(pipeline.step.empty[stage], turns.step.parity ^ 1);
+                    const int weight_bytes = weight_bytes_of(j_w);
+                    barrier_arrive_and_expect(full, (resident ? 0 : weight_bytes) + (reuse ? 0 : input_bytes));
+                    if constexpr (!reuse)
+                        load_input(tile, block, j_d, j_h, j_w, turns.step.number(),
+                                   pipeline.inputs + stage * input_stage, input, full);
+                    if constexpr (!resident)
+                        load_weights(tile, block, tap_of(tile, j_d, j_h, j_w), step++, weight_bytes,
+                                     turns.step.number(), pipeline.weights + stage * weight_stage, weights, full);
                     turns.step.advance();
                 }
             }
@@ -182,7 +167,6 @@ __device__ __forceinline__ void load_tile(const Tile& tile, Turns& turns, const 
 /// All weights of a block's tiles, which have the same columns.
 __device__ __forceinline__ void load_resident(const Tile& tile, const Pipeline& pipeline, const Weights& weights) {
     for (int step = 0; step < weight_stages; ++step) {
-        if (!fills(step)) continue;
         Barrier& full = pipeline.resident[step / barrier_steps];
         int rest = step;
         const int j_w = split_off(rest, tile.taps_w.count);
