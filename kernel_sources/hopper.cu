@@ -3,9 +3,10 @@
 //
 // One warpgroup of a block only starts copies: boxes of positions by a tensor map of the input (channels last, 128
 // bytes of channels a position, zeros outside), weights as packed images; or tensors of 16 bits by tensor maps as they
-// are. The others multiply what has arrived and store tiles of the output. A block takes tile after tile, so the copies
-// of the next tile run while the last one is stored. Two blocks may form a cluster, whose producers load what both need
-// once for both.
+// are. (Its other warps may pack the input.) The others multiply what has arrived and store tiles of the output. A
+// block takes tile after tile, so the copies of the next tile run while the last one is stored. Two blocks may form a
+// cluster, whose producers load what both need once for both.
+#include "hopper_block_pack.cuh"
 #include "hopper_pack.cuh"
 #include "hopper_pipeline.cuh"
 #include "hopper_shape.cuh"
@@ -17,10 +18,9 @@ namespace tconv::hopper {
 /// others take.
 constexpr int k_all_registers = 65536;
 constexpr int registers_at_start = k_all_registers / (threads * config::blocks) / 8 * 8;
-constexpr int k_producer_registers = consumers >= 3 ? 32 : 40;
+constexpr int producer_registers = block_pack ? 72 : consumers >= 3 ? 32 : 40;
 constexpr int registers_left =
-    ((registers_at_start > 255 ? 248 : registers_at_start) * (consumers + 1) - k_producer_registers) / consumers / 8 *
-    8;
+    ((registers_at_start > 255 ? 248 : registers_at_start) * (consumers + 1) - producer_registers) / consumers / 8 * 8;
 constexpr int consumer_registers = registers_left > 240 ? 240 : registers_left;
 
 /// The products of one step for the first `Parts` parts. Split operands: high * high, high * low, low * high.
@@ -217,7 +217,9 @@ extern "C" __global__ void __launch_bounds__(tconv::hopper::threads, tconv::conf
         tma_prefetch_map(input);
         prefetch_weights(weights);
         init_barriers<shared_step_ring>(pipeline.step, step_stages);
-        if constexpr (reuse) init_barriers<shared_input_ring>(pipeline.input, input_stages);
+        if constexpr (reuse)
+            init_barriers<shared_input_ring>(pipeline.input, input_stages, block_pack ? k_packing_warps : 1);
+        if constexpr (block_pack) init_raw(pipeline.raw);
         if constexpr (resident) init_resident(pipeline.resident);
         for (int i = 0; stagger && i < consumers; ++i)
             barrier_init(pipeline.ahead[i], 1);
@@ -228,8 +230,11 @@ extern "C" __global__ void __launch_bounds__(tconv::hopper::threads, tconv::conf
     wait_for_launch_before();
 
     if (threadIdx.x / k_warpgroup == consumers) {
-        give_registers<k_producer_registers>();
+        give_registers<producer_registers>();
         if (threadIdx.x == consumers * k_warpgroup) load_tiles(pipeline, input, weights, batch);
+        if constexpr (block_pack) {
+            if (threadIdx.x >= threads - k_packing_threads) pack_tiles(pipeline, input, batch);
+        }
     } else {
         take_registers<consumer_registers>();
         multiply_tiles(pipeline, bias, output, workspace, batch);

@@ -32,13 +32,20 @@ struct Turn {
     }
 };
 
+/// Raw slices of boxes that are packed inside the block (hopper_block_pack.cuh), and the warps that pack.
+constexpr int raw_stages = config::raw_stages;
+constexpr int raw_stage = config::raw_stage_bytes;
+constexpr int k_packing_warps = 3;
+
 struct Pipeline {
     Ring input;  // with barriers of its own where boxes are reused
-    Ring step;   // of the weights, unless they are resident, and of boxes that are not reused
+    Ring raw;
+    Ring step;  // of the weights, unless they are resident, and of boxes that are not reused
     unsigned char* inputs;
     unsigned char* weights;
     Barrier* resident;  // weights have arrived, for good
-    Barrier* ahead;     // number i: warpgroup i is so far that the next one may begin
+    unsigned char* raw_slices;
+    Barrier* ahead;  // number i: warpgroup i is so far that the next one may begin
     unsigned char* staging;
 };
 
@@ -135,6 +142,8 @@ __device__ __forceinline__ void load_tile(const Tile& tile, Turns& turns, const 
     for (int block = tile.first_block; block < tile.end_block; ++block) {
         if constexpr (reuse) {
             if (tile.taps() == 0) return;
+        }
+        if constexpr (reuse && !block_pack) {
             Barrier& full = pipeline.input.full[turns.input.stage];
             barrier_wait(pipeline.input.empty[turns.input.stage], turns.input.parity ^ 1);
             barrier_arrive_and_expect(full, input_bytes);
@@ -184,24 +193,36 @@ __device__ __forceinline__ Pipeline make_pipeline() {
     const u64 past = reinterpret_cast<u64>(shared) % 1024;
     unsigned char* inputs = shared + (past == 0 ? 0 : 1024 - past);
     unsigned char* weights = inputs + input_stages * input_stage;
-    unsigned char* staging = weights + weight_stages * weight_stage;
+    unsigned char* raw_slices = weights + weight_stages * weight_stage;
+    unsigned char* staging = raw_slices + (block_pack ? raw_stages * raw_stage : 0);
     Barrier* barriers = reinterpret_cast<Barrier*>(staging + consumers * staging_bytes);
     Barrier* input_barriers = barriers + 2 * step_stages;
-    Barrier* resident_barriers = input_barriers + 2 * input_stages;
+    Barrier* raw_barriers = input_barriers + 2 * input_stages;
+    Barrier* resident_barriers = raw_barriers + (block_pack ? 2 * raw_stages : 0);
     return {{input_barriers, input_barriers + input_stages},
+            {raw_barriers, raw_barriers + raw_stages},
             {barriers, barriers + step_stages},
             inputs,
             weights,
             resident_barriers,
+            raw_slices,
             resident_barriers + (resident ? (weight_stages + barrier_steps - 1) / barrier_steps : 0),
             staging};
 }
 
+/// Stages that `fillers` threads fill.
 template <bool Shared>
-__device__ __forceinline__ void init_barriers(const Ring& ring, int stages) {
+__device__ __forceinline__ void init_barriers(const Ring& ring, int stages, int fillers = 1) {
     for (int stage = 0; stage < stages; ++stage) {
-        barrier_init(ring.full[stage], 1);
+        barrier_init(ring.full[stage], fillers);
         barrier_init(ring.empty[stage], consumers * (k_warpgroup / 32) * (Shared ? cluster_blocks : 1));
+    }
+}
+
+__device__ __forceinline__ void init_raw(const Ring& ring) {
+    for (int stage = 0; stage < raw_stages; ++stage) {
+        barrier_init(ring.full[stage], 1);
+        barrier_init(ring.empty[stage], k_packing_warps);
     }
 }
 

@@ -33,6 +33,8 @@ constexpr bool packed_input = config::pack_input != 0;
 /// N-major.
 constexpr bool raw_input = config::raw_input != 0;
 constexpr bool raw_weights = config::raw_weights != 0;
+/// Channels-first input is brought into the operand's order inside the block.
+constexpr bool block_pack = config::block_pack != 0;
 constexpr Major input_major = raw_input ? Major::mn : Major::k;
 constexpr Major weight_major = raw_weights ? Major::mn : Major::k;
 
@@ -73,6 +75,7 @@ constexpr int part_w = config::reuse == 2 ? k_product_rows : 8;
 constexpr int part_h = k_product_rows / part_w;
 constexpr int parts_w = AxisW::box / part_w;
 constexpr int parts_h = AxisH::box / part_h;
+static_assert(!block_pack || (reuse && !channels_last && !packed_input), "a box is packed once for all taps");
 static_assert(!reuse || (box_rows == tile_m && AxisW::box % part_w == 0 && AxisH::box % part_h == 0),
               "a box is whole products");
 constexpr int pitch_w = AxisW::box + (reuse ? AxisW::halo : 0);
