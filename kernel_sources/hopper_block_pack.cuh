@@ -16,8 +16,10 @@ constexpr int k_packing_threads = 32 * k_packing_warps;
 constexpr int raw_lines = pitch_d * pitch_h;
 constexpr int raw_channel_bytes = raw_lines * config::raw_width * problem::element_bytes;
 constexpr int raw_aligned = 16 / problem::element_bytes;
-/// Channels that a thread has in registers at a time, and how many times as many a slice has.
+/// Channels that a thread turns at a time, the 16-byte pieces of an operand row that they fill, and how many times as
+/// many a slice has.
 constexpr int k_eight = 8;
+constexpr int eight_pieces = split ? 1 : k_eight / slice_channels;
 constexpr int slice_eights = config::raw_channels / k_eight;
 constexpr int box_slices = block_channels / config::raw_channels;
 static_assert(!block_pack || (config::raw_width >= pitch_w + raw_aligned - 1 && config::raw_width % raw_aligned == 0),
@@ -27,36 +29,44 @@ static_assert(!block_pack || raw_stage >= box_n * config::raw_channels * raw_cha
 /// Positions that a thread turns together: neighbours that lie in a word.
 constexpr int neighbours = 4 / problem::element_bytes;
 constexpr int line_items = neighbours == 1 ? pitch_w : pitch_w / 2 + 1;
-constexpr int box_items = box_n * raw_lines * line_items;
-constexpr int rounds = block_pack ? (box_items + k_packing_threads - 1) / k_packing_threads : 1;
+constexpr int slice_items = slice_eights * box_n * raw_lines * line_items;
+constexpr int rounds = block_pack ? (slice_items + k_packing_threads - 1) / k_packing_threads : 1;
 
-/// Where the neighbours lie in a slice, and where their rows begin in the operand: -1 outside the box. Of every eight
-/// lanes that store at the same time four write the first of theirs and four the second, so that no two write to the
-/// same banks.
+/// Where eight channels of the neighbours lie in a slice, and where in the operand, for the first slice: -1 outside the
+/// box.
 struct Item {
     int source;
     int targets[neighbours];
-    u32 halves;  // of a pair of words: those that the first target takes
 };
+
+/// Of a pair of words, the halves that a thread writes first. Of eight lanes that store at the same time four write the
+/// first of their neighbours and four the second, so that no two write to the same banks.
 constexpr u32 k_low_halves = 0x5410;
 constexpr u32 k_high_halves = 0x7632;
+__device__ __forceinline__ int first_neighbour(int thread) {
+    return neighbours == 1 ? 0 : thread / 4 % 2;
+}
 
-__device__ __forceinline__ Item item_at(int index, int lead) {
+__device__ __forceinline__ Item item_at(int index, int lead, int first) {
     Item item{};
     int line = index;
     const int place = split_off(line, line_items) * neighbours - lead % neighbours;
-    const bool present = index < box_items && place < pitch_w;
-    const int entry = box_n == 1 ? 0 : line / raw_lines;
-    const int raw_line = line + entry * (config::raw_channels - 1) * raw_lines;
-    if (present) item.source = (raw_line * config::raw_width + lead + place) * problem::element_bytes;
-    const int row = line * pitch_w + place;
-    const int swap = neighbours == 1 ? 0 : (row >> 3) & 1;
-    item.halves = swap != 0 ? k_high_halves : k_low_halves;
+    const int number = split_off(line, box_n * raw_lines);
+    const int eight = line;
+    const int entry = number / raw_lines;
+    const bool present = eight < slice_eights && place < pitch_w;
+    if (present) {
+        const int raw_line = number + entry * (config::raw_channels - 1) * raw_lines;
+        item.source = eight * k_eight * raw_channel_bytes +
+                      (raw_line * config::raw_width + lead + place) * problem::element_bytes;
+    }
+    const int row = number * pitch_w + place;
 #pragma unroll
     for (int i = 0; i < neighbours; ++i) {
-        const int past = i ^ swap;
+        const int past = i ^ first;
         const bool inside = present && place + past >= 0 && place + past < pitch_w;
-        item.targets[i] = inside ? static_cast<int>(swizzled<k_operand_row>((row + past) * k_operand_row)) : -1;
+        const int target = (row + past) * k_operand_row + eight * eight_pieces * 16;
+        item.targets[i] = inside ? static_cast<int>(swizzled<k_operand_row>(target)) : -1;
     }
     return item;
 }
@@ -81,11 +91,11 @@ __device__ __forceinline__ Eight load_eight(const unsigned char* source) {
     return eight;
 }
 
-/// Writes eight channels of an item from 16-byte piece `piece` of its rows on.
-__device__ __forceinline__ void store_eight(unsigned char* stage, const Item& item, int piece, const Eight& eight) {
+__device__ __forceinline__ void store_eight(unsigned char* stage, const Item& item, int slice, const Eight& eight,
+                                            u32 halves) {
 #pragma unroll
     for (int i = 0; i < neighbours; ++i) {
-        const int target = item.targets[i] ^ (piece * 16);
+        const int target = item.targets[i] ^ (slice * slice_eights * eight_pieces * 16);
         if (item.targets[i] < 0) continue;
         if constexpr (neighbours == 2) {
             Slice slice;
@@ -93,7 +103,7 @@ __device__ __forceinline__ void store_eight(unsigned char* stage, const Item& it
             for (int j = 0; j < 4; ++j) {
                 slice.pieces[0].v[j] =
                     __uint_as_float(take_halves(eight.words[2 * j], eight.words[2 * j + 1],
-                                                i == 0 ? item.halves : item.halves ^ (k_low_halves ^ k_high_halves)));
+                                                i == 0 ? halves : halves ^ (k_low_halves ^ k_high_halves)));
             }
             store_slice(stage, target, slice);
         } else {
@@ -108,66 +118,63 @@ __device__ __forceinline__ void store_eight(unsigned char* stage, const Item& it
 
 /// Slice `slice` of a block of channels. What is stored next is loaded before.
 __device__ __forceinline__ void pack_slice(unsigned char* stage, const unsigned char* raw, const Item (&items)[rounds],
-                                           int slice) {
-    constexpr int eight_pieces = split ? 1 : k_eight / slice_channels;
-    constexpr int steps = rounds * slice_eights;
-    const auto load_step = [&](int step) {
-        return load_eight(raw + items[step / slice_eights].source + step % slice_eights * k_eight * raw_channel_bytes);
-    };
-    Eight next = load_step(0);
+                                           int slice, u32 halves) {
+    Eight next = load_eight(raw + items[0].source);
 #pragma unroll
-    for (int step = 0; step < steps; ++step) {
+    for (int i = 0; i < rounds; ++i) {
         const Eight eight = next;
-        if (step + 1 < steps) next = load_step(step + 1);
-        store_eight(stage, items[step / slice_eights], (slice * slice_eights + step % slice_eights) * eight_pieces,
-                    eight);
+        if (i + 1 < rounds) next = load_eight(raw + items[i + 1].source);
+        store_eight(stage, items[i], slice, eight, halves);
     }
 }
 
-/// First position along the width that any tap of a tile's box reads.
-__device__ __forceinline__ int corner_w(const Tile& tile) {
-    return tile.q_w - tile.taps_w.offset - (AxisW::max_taps - 1) * AxisW::offset_step;
+/// First position along an axis that any tap of a tile reads.
+template <class Axis>
+__device__ __forceinline__ int box_corner(int q, const Taps& taps) {
+    return q - taps.offset - Axis::halo;
 }
 
 /// What is to be copied next: slice after slice of the boxes of tile after tile.
 struct SliceFeed {
     Turn<raw_stages> turn;
-    Tile tile{};
-    int number = static_cast<int>(blockIdx.x);
-    int block = 0;
-    int slice = 0;
-    bool present = false;
+    int number = static_cast<int>(blockIdx.x);  // of the tile
+    int w = 0, h = 0, d = 0, batch = 0;
+    int channel = 0;
+    int end_channel = 0;
 
     /// The first tile from `number` on that has taps.
-    __device__ __forceinline__ void enter(int batch) {
-        while ((present = find_tile(tile, number, batch)) && tile.taps() == 0)
-            number += gridDim.x;
-        block = tile.first_block;
-        slice = 0;
+    __device__ __forceinline__ void enter(int batches) {
+        Tile tile{};
+        channel = end_channel = 0;
+        for (; find_tile(tile, number, batches); number += gridDim.x) {
+            if (tile.taps() == 0) continue;
+            w = box_corner<AxisW>(tile.q_w, tile.taps_w) & -raw_aligned;
+            h = box_corner<AxisH>(tile.q_h, tile.taps_h);
+            d = box_corner<AxisD>(tile.q_d, tile.taps_d);
+            batch = tile.batch;
+            channel = tile.group * in_group + tile.first_block * block_channels;
+            end_channel = tile.group * in_group + tile.end_block * block_channels;
+            return;
+        }
     }
-    __device__ __forceinline__ void load(const Pipeline& pipeline, const TensorMap& input, int batch) {
-        if (!present) return;
+    __device__ __forceinline__ void load(const Pipeline& pipeline, const TensorMap& input, int batches) {
+        if (channel == end_channel) return;
         Barrier& full = pipeline.raw.full[turn.stage];
         barrier_wait(pipeline.raw.empty[turn.stage], turn.parity ^ 1);
         barrier_arrive_and_expect(full, box_n * config::raw_channels * raw_channel_bytes);
-        const int w = corner_w(tile);
-        const int h = tile.q_h - tile.taps_h.offset - (AxisH::max_taps - 1) * AxisH::offset_step;
-        const int d = tile.q_d - tile.taps_d.offset - (AxisD::max_taps - 1) * AxisD::offset_step;
-        const int channel = tile.group * in_group + block * block_channels + slice * config::raw_channels;
-        tma_load_box(pipeline.raw_slices + turn.stage * raw_stage, input, full,
-                     {w & -raw_aligned, h, d, channel, tile.batch});
+        tma_load_box(pipeline.raw_slices + turn.stage * raw_stage, input, full, {w, h, d, channel, batch});
         turn.advance();
-        if (++slice < box_slices) return;
-        slice = 0;
-        if (++block < tile.end_block) return;
+        channel += config::raw_channels;
+        if (channel < end_channel) return;
         number += gridDim.x;
-        enter(batch);
+        enter(batches);
     }
 };
 
 /// What the packing warps do. The first thread also keeps the ring of slices full.
 __device__ __forceinline__ void pack_tiles(const Pipeline& pipeline, const TensorMap& input, int batch) {
     const int thread = static_cast<int>(threadIdx.x) - (threads - k_packing_threads);
+    const int first = first_neighbour(thread);
     SliceFeed feed;
     if (thread == 0) {
         feed.enter(batch);
@@ -180,10 +187,11 @@ __device__ __forceinline__ void pack_tiles(const Pipeline& pipeline, const Tenso
     Tile tile{};
     for (int number = blockIdx.x; find_tile(tile, number, batch); number += gridDim.x) {
         if (tile.taps() == 0) continue;
+        const int lead = box_corner<AxisW>(tile.q_w, tile.taps_w) & (raw_aligned - 1);
         Item items[rounds];
 #pragma unroll
         for (int i = 0; i < rounds; ++i)
-            items[i] = item_at(i * k_packing_threads + thread, corner_w(tile) & (raw_aligned - 1));
+            items[i] = item_at(i * k_packing_threads + thread, lead, first);
 #pragma unroll 1
         for (int block = tile.first_block; block < tile.end_block; ++block) {
             barrier_wait_together(pipeline.input.empty[box.stage], box.parity ^ 1);
@@ -191,7 +199,7 @@ __device__ __forceinline__ void pack_tiles(const Pipeline& pipeline, const Tenso
             for (int slice = 0; slice < box_slices; ++slice) {
                 barrier_wait_together(pipeline.raw.full[raw.stage], raw.parity);
                 pack_slice(pipeline.inputs + box.stage * input_stage, pipeline.raw_slices + raw.stage * raw_stage,
-                           items, slice);
+                           items, slice, first == 0 ? k_low_halves : k_high_halves);
                 barrier_arrive_after_reads(pipeline.raw.empty[raw.stage]);
                 raw.advance();
                 if (thread == 0) feed.load(pipeline, input, batch);
