@@ -18,10 +18,11 @@ namespace tconv::hopper {
 /// others take.
 constexpr int k_all_registers = 65536;
 constexpr int registers_at_start = k_all_registers / (threads * config::blocks) / 8 * 8;
-constexpr int producer_registers = block_pack ? 72 : consumers >= 3 ? 32 : 40;
+constexpr int producer_registers = block_pack ? 80 : consumers >= 3 ? 32 : 40;
 constexpr int registers_left =
     ((registers_at_start > 255 ? 248 : registers_at_start) * (consumers + 1) - producer_registers) / consumers / 8 * 8;
 constexpr int consumer_registers = registers_left > 240 ? 240 : registers_left;
+constexpr bool share_registers = consumer_registers > registers_at_start;
 
 /// The products of one step for the first `Parts` parts. Split operands: high * high, high * low, low * high.
 template <int Parts>
@@ -227,16 +228,17 @@ extern "C" __global__ void __launch_bounds__(tconv::hopper::threads, tconv::conf
     }
     sync_all();
     let_next_launch_start();
-    wait_for_launch_before();
+    // Packed inside the block, the input does not depend on it: only who loads weights waits.
+    if (!block_pack || threadIdx.x == consumers * k_warpgroup) wait_for_launch_before();
 
     if (threadIdx.x / k_warpgroup == consumers) {
-        give_registers<producer_registers>();
+        if constexpr (share_registers) give_registers<producer_registers>();
         if (threadIdx.x == consumers * k_warpgroup) load_tiles(pipeline, input, weights, batch);
         if constexpr (block_pack) {
             if (threadIdx.x >= threads - k_packing_threads) pack_tiles(pipeline, input, batch);
         }
     } else {
-        take_registers<consumer_registers>();
+        if constexpr (share_registers) take_registers<consumer_registers>();
         multiply_tiles(pipeline, bias, output, workspace, batch);
     }
     // No block ends while another may still signal its barriers.

@@ -28,7 +28,10 @@ static_assert(!block_pack || raw_stage >= box_n * config::raw_channels * raw_cha
 
 /// Positions that a thread turns together: neighbours that lie in a word.
 constexpr int neighbours = 4 / problem::element_bytes;
-constexpr int line_items = neighbours == 1 ? pitch_w : pitch_w / 2 + 1;
+/// Items of a line: fours of words, whole lines where that is as many, so that lanes read word after word.
+constexpr int line_words = config::raw_width / neighbours;
+constexpr int fours_of_words = ((neighbours == 1 ? pitch_w : pitch_w / 2 + 1) + 3) / 4 * 4;
+constexpr int line_items = fours_of_words < line_words ? fours_of_words : line_words;
 constexpr int slice_items = slice_eights * box_n * raw_lines * line_items;
 constexpr int rounds = block_pack ? (slice_items + k_packing_threads - 1) / k_packing_threads : 1;
 
@@ -39,44 +42,42 @@ struct Item {
     int targets[neighbours];
 };
 
-/// Of a pair of words, the halves that a thread writes first. Of eight lanes that store at the same time four write the
-/// first of their neighbours and four the second, so that no two write to the same banks.
-constexpr u32 k_low_halves = 0x5410;
-constexpr u32 k_high_halves = 0x7632;
-__device__ __forceinline__ int first_neighbour(int thread) {
-    return neighbours == 1 ? 0 : thread / 4 % 2;
-}
+/// A thread's items. Of eight lanes that store at the same time four write even rows and four odd ones, so that no two
+/// write to the same banks: of some items the second neighbour is written first.
+struct Items {
+    Item all[rounds];
+    u32 second_first;
+};
 
-__device__ __forceinline__ Item item_at(int index, int lead, int first) {
-    Item item{};
-    int line = index;
-    const int place = split_off(line, line_items) * neighbours - lead % neighbours;
+__device__ __forceinline__ void set_item(Items& items, int i, int thread, int lead) {
+    Item& item = items.all[i];
+    int line = i * k_packing_threads + thread;
+    const int word = split_off(line, line_items) + (line_items == line_words ? 0 : lead / neighbours);
     const int number = split_off(line, box_n * raw_lines);
     const int eight = line;
+    const bool present = eight < slice_eights;
     const int entry = number / raw_lines;
-    const bool present = eight < slice_eights && place < pitch_w;
-    if (present) {
-        const int raw_line = number + entry * (config::raw_channels - 1) * raw_lines;
-        item.source = eight * k_eight * raw_channel_bytes +
-                      (raw_line * config::raw_width + lead + place) * problem::element_bytes;
-    }
+    const int raw_line = number + entry * (config::raw_channels - 1) * raw_lines;
+    item.source = present ? eight * k_eight * raw_channel_bytes + (raw_line * line_words + word) * 4 : 0;
+    const int place = word * neighbours - lead;
     const int row = number * pitch_w + place;
+    const int first = neighbours == 1 ? 0 : (row ^ thread / 4) & 1;
+    items.second_first |= static_cast<u32>(first) << i;
 #pragma unroll
-    for (int i = 0; i < neighbours; ++i) {
-        const int past = i ^ first;
+    for (int j = 0; j < neighbours; ++j) {
+        const int past = j ^ first;
         const bool inside = present && place + past >= 0 && place + past < pitch_w;
         const int target = (row + past) * k_operand_row + eight * eight_pieces * 16;
-        item.targets[i] = inside ? static_cast<int>(swizzled<k_operand_row>(target)) : -1;
+        item.targets[j] = inside ? static_cast<int>(swizzled<k_operand_row>(target)) : -1;
     }
-    return item;
 }
 
-/// Two halves of two words.
-__device__ __forceinline__ u32 take_halves(u32 first, u32 second, u32 halves) {
+/// The lower or the upper halves of two words.
+__device__ __forceinline__ u32 take_halves(u32 first, u32 second, bool upper) {
 #ifdef TCONV_EMULATOR
-    return halves == k_low_halves ? (first & 0xffffu) | second << 16 : first >> 16 | (second & 0xffff0000u);
+    return upper ? first >> 16 | (second & 0xffff0000u) : (first & 0xffffu) | second << 16;
 #else
-    return __byte_perm(first, second, halves);
+    return __byte_perm(first, second, upper ? 0x7632 : 0x5410);
 #endif
 }
 
@@ -91,21 +92,19 @@ __device__ __forceinline__ Eight load_eight(const unsigned char* source) {
     return eight;
 }
 
-__device__ __forceinline__ void store_eight(unsigned char* stage, const Item& item, int slice, const Eight& eight,
-                                            u32 halves) {
+__device__ __forceinline__ void store_eight(unsigned char* stage, const Items& items, int i, int slice,
+                                            const Eight& eight) {
 #pragma unroll
-    for (int i = 0; i < neighbours; ++i) {
-        const int target = item.targets[i] ^ (slice * slice_eights * eight_pieces * 16);
-        if (item.targets[i] < 0) continue;
+    for (int j = 0; j < neighbours; ++j) {
+        const int target = items.all[i].targets[j] ^ (slice * slice_eights * eight_pieces * 16);
+        if (items.all[i].targets[j] < 0) continue;
         if constexpr (neighbours == 2) {
-            Slice slice;
+            const bool upper = (items.second_first >> i & 1) != static_cast<u32>(j);
+            Slice row;
 #pragma unroll
-            for (int j = 0; j < 4; ++j) {
-                slice.pieces[0].v[j] =
-                    __uint_as_float(take_halves(eight.words[2 * j], eight.words[2 * j + 1],
-                                                i == 0 ? halves : halves ^ (k_low_halves ^ k_high_halves)));
-            }
-            store_slice(stage, target, slice);
+            for (int k = 0; k < 4; ++k)
+                row.pieces[0].v[k] = __uint_as_float(take_halves(eight.words[2 * k], eight.words[2 * k + 1], upper));
+            store_slice(stage, target, row);
         } else {
 #pragma unroll
             for (int first = 0; first < k_eight; first += slice_channels) {
@@ -117,14 +116,14 @@ __device__ __forceinline__ void store_eight(unsigned char* stage, const Item& it
 }
 
 /// Slice `slice` of a block of channels. What is stored next is loaded before.
-__device__ __forceinline__ void pack_slice(unsigned char* stage, const unsigned char* raw, const Item (&items)[rounds],
-                                           int slice, u32 halves) {
-    Eight next = load_eight(raw + items[0].source);
+__device__ __forceinline__ void pack_slice(unsigned char* stage, const unsigned char* raw, const Items& items,
+                                           int slice) {
+    Eight next = load_eight(raw + items.all[0].source);
 #pragma unroll
     for (int i = 0; i < rounds; ++i) {
         const Eight eight = next;
-        if (i + 1 < rounds) next = load_eight(raw + items[i + 1].source);
-        store_eight(stage, items[i], slice, eight, halves);
+        if (i + 1 < rounds) next = load_eight(raw + items.all[i + 1].source);
+        store_eight(stage, items, i, slice, eight);
     }
 }
 
@@ -174,7 +173,6 @@ struct SliceFeed {
 /// What the packing warps do. The first thread also keeps the ring of slices full.
 __device__ __forceinline__ void pack_tiles(const Pipeline& pipeline, const TensorMap& input, int batch) {
     const int thread = static_cast<int>(threadIdx.x) - (threads - k_packing_threads);
-    const int first = first_neighbour(thread);
     SliceFeed feed;
     if (thread == 0) {
         feed.enter(batch);
@@ -188,10 +186,10 @@ __device__ __forceinline__ void pack_tiles(const Pipeline& pipeline, const Tenso
     for (int number = blockIdx.x; find_tile(tile, number, batch); number += gridDim.x) {
         if (tile.taps() == 0) continue;
         const int lead = box_corner<AxisW>(tile.q_w, tile.taps_w) & (raw_aligned - 1);
-        Item items[rounds];
+        Items items{};
 #pragma unroll
         for (int i = 0; i < rounds; ++i)
-            items[i] = item_at(i * k_packing_threads + thread, lead, first);
+            set_item(items, i, thread, lead);
 #pragma unroll 1
         for (int block = tile.first_block; block < tile.end_block; ++block) {
             barrier_wait_together(pipeline.input.empty[box.stage], box.parity ^ 1);
@@ -199,7 +197,7 @@ __device__ __forceinline__ void pack_tiles(const Pipeline& pipeline, const Tenso
             for (int slice = 0; slice < box_slices; ++slice) {
                 barrier_wait_together(pipeline.raw.full[raw.stage], raw.parity);
                 pack_slice(pipeline.inputs + box.stage * input_stage, pipeline.raw_slices + raw.stage * raw_stage,
-                           items, slice, first == 0 ? k_low_halves : k_high_halves);
+                           items, slice);
                 barrier_arrive_after_reads(pipeline.raw.empty[raw.stage]);
                 raw.advance();
                 if (thread == 0) feed.load(pipeline, input, batch);
