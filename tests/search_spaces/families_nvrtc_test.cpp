@@ -98,6 +98,17 @@ TEST_CASE("NVRTC compiles copies that the blocks of a cluster share") {
     }
 }
 
+TEST_CASE("NVRTC compiles inputs that are packed inside the block in every arithmetic") {
+    test::Draw draw(157);
+    for (const std::int64_t math : {0, 1, 3}) {
+        const std::string type = math == 0 ? "f16" : "f32";
+        const auto accept = [&](const Config& c) { return c.at("block_pack") == 1 && c.at("math") == math; };
+        check_compiles("hopper", "2d n4 ci128 co64 g1 i128x128 k3x3 s2x2 p1x1 op1x1 d1x1 bias " + type + " nchw", draw,
+                       accept);
+        check_compiles("hopper", "1d n8 ci384 co192 g1 i32768 k8 s4 p2 op0 d1 bias " + type + " nchw", draw, accept);
+    }
+}
+
 TEST_CASE("NVRTC compiles the families for small groups and few outputs for every type, layout and store") {
     test::Draw draw(89);
     const std::array<std::pair<const char*, const char*>, 19> cases{{
