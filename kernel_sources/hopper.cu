@@ -85,6 +85,7 @@ __device__ __forceinline__ void multiply_tile(float (&sums)[rows][tile_n / 2], c
     // What the products in flight still read.
     int used_stage = -1;
     int used_input = -1;
+    const int past_line = line_runs ? tile.first_place() % pitch_w : 0;
     int step = 0;
 #pragma unroll 1
     for (int block = tile.first_block; block < tile.end_block; ++block) {
@@ -101,7 +102,7 @@ __device__ __forceinline__ void multiply_tile(float (&sums)[rows][tile_n / 2], c
                         const int d = (AxisD::max_taps - 1 - j_d) * AxisD::offset_step;
                         const int h = (AxisH::max_taps - 1 - j_h) * AxisH::offset_step;
                         const int w = (AxisW::max_taps - 1 - j_w) * AxisW::offset_step;
-                        input += ((d * pitch_h + h) * pitch_w + w) * k_operand_row;
+                        input += ((d * pitch_h + h) * pitch_w + w + past_line) * k_operand_row;
                     }
                     if constexpr (steps_wait) barrier_wait_together(pipeline.step.full[stage], turns.step.parity);
                     if constexpr (resident) barrier_wait_together(pipeline.resident[step / barrier_steps], 0);
@@ -223,6 +224,7 @@ extern "C" __global__ void __launch_bounds__(tconv::hopper::threads, tconv::conf
             barrier_init(pipeline.ahead[i], 1);
         barrier_init_fence();
     }
+    if constexpr (zero_rows > 0) clear_behind_boxes(pipeline);
     sync_all();
     let_next_launch_start();
     wait_for_launch_before();

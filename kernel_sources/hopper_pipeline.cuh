@@ -70,10 +70,36 @@ __device__ __forceinline__ void load_box(u32 number, unsigned char* shared, cons
     }
 }
 
+/// The lines of which the tile has places and the next ones, each with the planes that taps along the depth read.
+__device__ __forceinline__ void load_lines(const Tile& tile, int channel, u32 turn, unsigned char* stage,
+                                           const TensorMap& input, Barrier& full) {
+    const int first_d = tile.q_d - tile.taps_d.offset - AxisD::halo;
+    const int first_h = tile.q_h - tile.taps_h.offset - AxisH::halo;
+    const int w = tile.q_w - tile.taps_w.offset - AxisW::halo;
+    int entry = tile.first_place() / pitch_w;
+    int h = split_off(entry, plane_lines);
+    int d = split_off(entry, entry_planes);
+#pragma unroll 1
+    for (int line = 0; line < pitch_h; ++line) {
+#pragma unroll
+        for (int plane = 0; plane < pitch_d; ++plane)
+            load_box<share_input>(turn + line * pitch_d + plane,
+                                  stage + (plane * pitch_h + line) * (pitch_w * k_operand_row), input, full,
+                                  {channel, w, first_h + h, first_d + d + plane, entry});
+        if (++h < plane_lines) continue;
+        h = 0;
+        if (++d < entry_planes) continue;
+        d = 0;
+        ++entry;
+    }
+}
+
 __device__ __forceinline__ void load_input(const Tile& tile, int block, int j_d, int j_h, int j_w, u32 turn,
                                            unsigned char* stage, const TensorMap& input, Barrier& full) {
     const int channel = (tile.group * channel_blocks + block) * map_row;
-    if constexpr (flat) {
+    if constexpr (line_runs) {
+        load_lines(tile, channel, turn, stage, input, full);
+    } else if constexpr (flat) {
 #pragma unroll
         for (int i = 0; i < box_n; ++i) {
             const int run = tile.batch + i;
@@ -195,6 +221,16 @@ __device__ __forceinline__ Pipeline make_pipeline() {
             resident_barriers,
             resident_barriers + (resident ? (weight_stages + barrier_steps - 1) / barrier_steps : 0),
             staging};
+}
+
+/// By all threads, before the first copies; these never write there.
+__device__ __forceinline__ void clear_behind_boxes(const Pipeline& pipeline) {
+    constexpr int vectors = zero_rows * k_operand_row / 16;
+    for (int i = threadIdx.x; i < input_stages * vectors; i += threads) {
+        unsigned char* behind = pipeline.inputs + i / vectors * input_stage + input_rows * k_operand_row;
+        store<4>(reinterpret_cast<float*>(behind) + i % vectors * 4, Floats<4>{});
+    }
+    fence_async_proxy();
 }
 
 template <bool Shared>
