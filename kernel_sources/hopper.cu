@@ -170,8 +170,8 @@ __device__ __forceinline__ void multiply_tiles(const Pipeline& pipeline, const E
     Turns turns;
     Tile tile{};
     int ahead = 0;
-    for (int number = blockIdx.x; find_tile(tile, number, batch); number += gridDim.x) {
-        if (stagger && number == static_cast<int>(blockIdx.x)) {
+    for (int wave = 0; find_tile(tile, tile_in_wave(wave), batch); ++wave) {
+        if (stagger && wave == 0) {
             if (group > 0) barrier_wait_together(pipeline.ahead[group - 1], 0);
             ahead = steps_ahead(tile);
         }
@@ -186,7 +186,7 @@ __device__ __forceinline__ void multiply_tiles(const Pipeline& pipeline, const E
             if constexpr (splits == 1) {
                 Store::run(sums[row], tile, (group * rows + row) * k_product_rows, staging, bias, output, batch);
             } else {
-                store_split(sums[row], split_sums(workspace, batch, number, row));
+                store_split(sums[row], split_sums(workspace, batch, tile_in_wave(wave), row));
             }
         }
     }

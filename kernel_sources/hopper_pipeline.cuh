@@ -3,6 +3,7 @@
 #pragma once
 
 #include "cluster.cuh"
+#include "hopper_order.cuh"
 #include "hopper_stage.cuh"
 
 namespace tconv::hopper {
@@ -270,7 +271,7 @@ __device__ __forceinline__ void load_tiles(const Pipeline& pipeline, const Tenso
     Turns turns;
     Tile tile{};
     if (resident && find_tile(tile, blockIdx.x, batch)) load_resident(tile, pipeline, weights);
-    for (int number = blockIdx.x; find_tile(tile, number, batch); number += gridDim.x)
+    for (int wave = 0; find_tile(tile, tile_in_wave(wave), batch); ++wave)
         load_tile(tile, turns, pipeline, input, weights);
 }
 
