@@ -170,7 +170,8 @@ __device__ __forceinline__ void multiply_tiles(const Pipeline& pipeline, const E
     Turns turns;
     Tile tile{};
     int ahead = 0;
-    for (int wave = 0; find_tile(tile, tile_in_wave(wave), batch); ++wave) {
+    int number = blockIdx.x;
+    for (int wave = 0; find_tile(tile, number, batch); number = tile_in_wave(++wave, pipeline.plan, pipeline.planned)) {
         if (stagger && wave == 0) {
             if (group > 0) barrier_wait_together(pipeline.ahead[group - 1], 0);
             ahead = steps_ahead(tile);
@@ -186,7 +187,7 @@ __device__ __forceinline__ void multiply_tiles(const Pipeline& pipeline, const E
             if constexpr (splits == 1) {
                 Store::run(sums[row], tile, (group * rows + row) * k_product_rows, staging, bias, output, batch);
             } else {
-                store_split(sums[row], split_sums(workspace, batch, tile_in_wave(wave), row));
+                store_split(sums[row], split_sums(workspace, batch, number, row));
             }
         }
     }
@@ -220,6 +221,7 @@ extern "C" __global__ void __launch_bounds__(tconv::hopper::threads, tconv::conf
         init_barriers<shared_step_ring>(pipeline.step, step_stages);
         if constexpr (reuse) init_barriers<shared_input_ring>(pipeline.input, input_stages);
         if constexpr (resident) init_resident(pipeline.resident);
+        if constexpr (unlike_tiles) barrier_init(*pipeline.planned, 1);
         for (int i = 0; stagger && i < consumers; ++i)
             barrier_init(pipeline.ahead[i], 1);
         barrier_init_fence();
@@ -232,6 +234,10 @@ extern "C" __global__ void __launch_bounds__(tconv::hopper::threads, tconv::conf
     if (threadIdx.x / k_warpgroup == consumers) {
         give_registers<k_producer_registers>();
         if (threadIdx.x == consumers * k_warpgroup) load_tiles(pipeline, input, weights, batch);
+        if (unlike_tiles && threadIdx.x == consumers * k_warpgroup + 32) {
+            plan_tiles(*pipeline.plan, batch);
+            barrier_arrive(*pipeline.planned);
+        }
     } else {
         take_registers<consumer_registers>();
         multiply_tiles(pipeline, bias, output, workspace, batch);

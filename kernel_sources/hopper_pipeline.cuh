@@ -40,6 +40,8 @@ struct Pipeline {
     unsigned char* weights;
     Barrier* resident;  // weights have arrived, for good
     Barrier* ahead;     // number i: warpgroup i is so far that the next one may begin
+    Barrier* planned;   // the block's plan is made
+    Plan* plan;
     unsigned char* staging;
 };
 
@@ -215,12 +217,16 @@ __device__ __forceinline__ Pipeline make_pipeline() {
     Barrier* barriers = reinterpret_cast<Barrier*>(staging + consumers * staging_bytes);
     Barrier* input_barriers = barriers + 2 * step_stages;
     Barrier* resident_barriers = input_barriers + 2 * input_stages;
+    Barrier* ahead = resident_barriers + (resident ? (weight_stages + barrier_steps - 1) / barrier_steps : 0);
+    Barrier* planned = ahead + consumers;
     return {{input_barriers, input_barriers + input_stages},
             {barriers, barriers + step_stages},
             inputs,
             weights,
             resident_barriers,
-            resident_barriers + (resident ? (weight_stages + barrier_steps - 1) / barrier_steps : 0),
+            ahead,
+            planned,
+            reinterpret_cast<Plan*>(planned + 1),
             staging};
 }
 
@@ -233,6 +239,12 @@ __device__ __forceinline__ void clear_behind_boxes(const Pipeline& pipeline) {
     }
     fence_async_proxy();
 }
+
+// What the space leaves for barriers and plan.
+static_assert(8 * (2 * step_stages + 2 * input_stages + (resident ? 32 : 0) + consumers + 1) +
+                      (unlike_tiles ? sizeof(Plan) : 0) <=
+                  576,
+              "barriers and plan have room");
 
 template <bool Shared>
 __device__ __forceinline__ void init_barriers(const Ring& ring, int stages) {
@@ -271,7 +283,7 @@ __device__ __forceinline__ void load_tiles(const Pipeline& pipeline, const Tenso
     Turns turns;
     Tile tile{};
     if (resident && find_tile(tile, blockIdx.x, batch)) load_resident(tile, pipeline, weights);
-    for (int wave = 0; find_tile(tile, tile_in_wave(wave), batch); ++wave)
+    for (int wave = 0; find_tile(tile, tile_in_wave(wave, pipeline.plan, pipeline.planned), batch); ++wave)
         load_tile(tile, turns, pipeline, input, weights);
 }
 

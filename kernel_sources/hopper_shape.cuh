@@ -242,14 +242,32 @@ __device__ __forceinline__ int places_of(int boxes) {
     return (boxes + box_step - 1) / box_step * (tiles_n / column_step) * static_cast<int>(problem::groups);
 }
 
+/// How many boxes cover the positions of a tile's phases along each axis, and the batch.
+struct Pieces {
+    int d, h, w, n;
+
+    __device__ int all() const { return w * h * d * n; }
+};
+__device__ __forceinline__ int count_batches(int batch) {
+    return ((in_order ? count_runs(batch) : batch) + box_n - 1) / box_n;
+}
+__device__ __forceinline__ Pieces pieces_of(const Tile& tile, int batch) {
+    return {in_order ? 1 : AxisD::pieces(tile.phase_d), in_order ? 1 : AxisH::pieces(tile.phase_h),
+            flat ? 1 : AxisW::pieces(tile.phase_w), count_batches(batch)};
+}
+/// The same of all phases, of which some may have fewer.
+__device__ __forceinline__ Pieces most_pieces(int batch) {
+    return {line_runs ? 1 : AxisD::most_pieces(), line_runs ? 1 : AxisH::most_pieces(), AxisW::most_pieces(),
+            count_batches(batch)};
+}
+
 /// The column, the first position of the box and what else follows from the phases, for block `rank` of a cluster; of
 /// an odd number of boxes the last one's neighbour lies behind the last batch entry.
-__device__ __forceinline__ void place_tile(Tile& tile, int number, int rank, int batches, int pieces_d, int pieces_h,
-                                           int pieces_w) {
+__device__ __forceinline__ void place_tile(Tile& tile, int number, int rank, const Pieces& pieces) {
     if constexpr (config::tile_order != 0) tile.column = split_off(number, tiles_n / column_step);
     int box = number;
     if constexpr (config::tile_order == 0 || problem::groups > 1) {
-        box = split_off(number, (pieces_w * pieces_h * pieces_d * batches + box_step - 1) / box_step);
+        box = split_off(number, (pieces.all() + box_step - 1) / box_step);
         if constexpr (config::tile_order == 0) tile.column = split_off(number, tiles_n / column_step);
         tile.group = number;
     } else {
@@ -257,9 +275,9 @@ __device__ __forceinline__ void place_tile(Tile& tile, int number, int rank, int
     }
     tile.column = (tile.column * column_step + (share_input ? rank : 0)) * tile_n;
     box = box * box_step + (share_weights ? rank : 0);
-    tile.q_w = AxisW::first(tile.phase_w) + split_off(box, pieces_w) * AxisW::box;
-    tile.q_h = AxisH::first(tile.phase_h) + split_off(box, pieces_h) * AxisH::box;
-    tile.q_d = AxisD::first(tile.phase_d) + split_off(box, pieces_d) * AxisD::box;
+    tile.q_w = AxisW::first(tile.phase_w) + split_off(box, pieces.w) * AxisW::box;
+    tile.q_h = AxisH::first(tile.phase_h) + split_off(box, pieces.h) * AxisH::box;
+    tile.q_d = AxisD::first(tile.phase_d) + split_off(box, pieces.d) * AxisD::box;
     tile.batch = box * box_n;
     tile.taps_d = AxisD::taps(tile.phase_d);
     tile.taps_h = AxisH::taps(tile.phase_h);
@@ -281,26 +299,21 @@ __device__ __forceinline__ bool find_tile(Tile& tile, int number, int batch) {
     const int split = split_off(number, splits);
     tile.first_block = split * channel_blocks / splits;
     tile.end_block = (split + 1) * channel_blocks / splits;
-    const int batches = ((in_order ? count_runs(batch) : batch) + box_n - 1) / box_n;
     if constexpr (config::tile_order == 2) {
-        constexpr int pieces_d = line_runs ? 1 : AxisD::most_pieces();
-        constexpr int pieces_h = line_runs ? 1 : AxisH::most_pieces();
-        constexpr int pieces_w = AxisW::most_pieces();
-        if (number >= classes * places_of(pieces_d * pieces_h * pieces_w * batches)) return false;
+        const Pieces pieces = most_pieces(batch);
+        if (number >= classes * places_of(pieces.all())) return false;
         const int phase_class = split_off(number, classes);
         // Blocks take every so many tiles: turned, so that none always has the same phase.
         set_phases(tile, (phase_class + number) % classes);
-        place_tile(tile, number, rank, batches, pieces_d, pieces_h, pieces_w);
+        place_tile(tile, number, rank, pieces);
         return true;
     }
     for (int phase_class = 0; phase_class < classes; ++phase_class) {
         set_phases(tile, phase_class);
-        const int pieces_w = flat ? 1 : AxisW::pieces(tile.phase_w);
-        const int pieces_h = in_order ? 1 : AxisH::pieces(tile.phase_h);
-        const int pieces_d = in_order ? 1 : AxisD::pieces(tile.phase_d);
-        const int count = places_of(pieces_w * pieces_h * pieces_d * batches);
+        const Pieces pieces = pieces_of(tile, batch);
+        const int count = places_of(pieces.all());
         if (number < count) {
-            place_tile(tile, number, rank, batches, pieces_d, pieces_h, pieces_w);
+            place_tile(tile, number, rank, pieces);
             return true;
         }
         number -= count;
