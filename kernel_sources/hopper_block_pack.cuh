@@ -136,16 +136,16 @@ __device__ __forceinline__ int box_corner(int q, const Taps& taps) {
 /// What is to be copied next: slice after slice of the boxes of tile after tile.
 struct SliceFeed {
     Turn<raw_stages> turn;
-    int number = static_cast<int>(blockIdx.x);  // of the tile
+    int wave = 0;  // of the tile
     int w = 0, h = 0, d = 0, batch = 0;
     int channel = 0;
     int end_channel = 0;
 
-    /// The first tile from `number` on that has taps.
-    __device__ __forceinline__ void enter(int batches) {
+    /// The first tile from `wave` on that has taps.
+    __device__ __forceinline__ void enter(const Pipeline& pipeline, int batches) {
         Tile tile{};
         channel = end_channel = 0;
-        for (; find_tile(tile, number, batches); number += gridDim.x) {
+        for (; find_tile(tile, tile_in_wave(wave, pipeline.plan, pipeline.planned), batches); ++wave) {
             if (tile.taps() == 0) continue;
             w = box_corner<AxisW>(tile.q_w, tile.taps_w) & -raw_aligned;
             h = box_corner<AxisH>(tile.q_h, tile.taps_h);
@@ -165,8 +165,8 @@ struct SliceFeed {
         turn.advance();
         channel += config::raw_channels;
         if (channel < end_channel) return;
-        number += gridDim.x;
-        enter(batches);
+        ++wave;
+        enter(pipeline, batches);
     }
 };
 
@@ -175,7 +175,7 @@ __device__ __forceinline__ void pack_tiles(const Pipeline& pipeline, const Tenso
     const int thread = static_cast<int>(threadIdx.x) - (threads - k_packing_threads);
     SliceFeed feed;
     if (thread == 0) {
-        feed.enter(batch);
+        feed.enter(pipeline, batch);
 #pragma unroll 1
         for (int i = 0; i < raw_stages; ++i)
             feed.load(pipeline, input, batch);
@@ -183,7 +183,7 @@ __device__ __forceinline__ void pack_tiles(const Pipeline& pipeline, const Tenso
     Turn<raw_stages> raw;
     Turn<input_stages> box;
     Tile tile{};
-    for (int number = blockIdx.x; find_tile(tile, number, batch); number += gridDim.x) {
+    for (int wave = 0; find_tile(tile, tile_in_wave(wave, pipeline.plan, pipeline.planned), batch); ++wave) {
         if (tile.taps() == 0) continue;
         const int lead = box_corner<AxisW>(tile.q_w, tile.taps_w) & (raw_aligned - 1);
         Items items{};
