@@ -5,7 +5,7 @@
 // loads vectors along one of the two, stores 16 bytes along the other, and has in registers what lies between.
 #pragma once
 
-#include "channel_lines.cuh"
+#include "element_vectors.cuh"
 #include "hopper_shape.cuh"
 #include "tma.cuh"
 
@@ -49,6 +49,19 @@ __device__ __forceinline__ void store_slice(unsigned char* packed, i64 offset, c
         store<4>(reinterpret_cast<float*>(packed + (offset ^ (i * k_operand_row / 2))), slice.pieces[i]);
 }
 
+template <int N>
+__device__ __forceinline__ float lane_of(const Floats<N>& vector, int i) {
+    return vector.v[i];
+}
+template <int N, class T = Element>
+__device__ __forceinline__ T lane_of(const Halves<N>& vector, int i) {
+    if constexpr (N == 1) {
+        return T{vector.value};
+    } else {
+        return T{static_cast<u16>(vector.words[i / 2] >> (16 * (i % 2)))};
+    }
+}
+
 /// Where the columns and the channels of a thread are, of those of its block: `Slices` lanes of a warp lie along the
 /// channels and the others along the columns; so do its warps, as far as a row has slices.
 template <int Slices, int Columns>
@@ -68,11 +81,20 @@ struct PackLanes {
     }
 };
 
+/// Columns whose elements lie together for each channel, which has `pitch` elements: `Columns` of them from `source`
+/// on, of the first `present` channels, the others are zero.
 template <int Columns>
-struct Lines : ChannelLines<slice_channels, Columns> {
-    using ChannelLines<slice_channels, Columns>::ChannelLines;
+struct Lines {
+    Vector<Columns> lines[slice_channels];
+    __device__ __forceinline__ Lines(const Element* source, i64 pitch, int present) {
+#pragma unroll
+        for (int i = 0; i < slice_channels; ++i) {
+            lines[i] = {};
+            load_if<Columns>(i < present, lines[i], source + i * pitch);
+        }
+    }
     __device__ __forceinline__ Slice slice(int column) const {
-        return make_slice([&](int i) { return this->at(i, column); });
+        return make_slice([&](int i) { return lane_of(lines[i], column); });
     }
 };
 

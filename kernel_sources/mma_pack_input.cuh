@@ -1,54 +1,48 @@
-// 16-bit input from channels first to channels last, so that its words are copied instead of gathered element by
-// element: [batch][position][group][channel], zeros past a group's last channel.
-//
-// A thread turns some positions of eight channels: it loads vectors of positions and stores 16 bytes of channels, its
-// neighbours those of the next channels.
+// 16-bit input, channels first, as words of two channels: [batch][group][pair][position], zeros beside a group's last
+// channel where their number is odd. Products then read it as they read fp32 tensors, by copies instead of element by
+// element.
 #pragma once
 
-#include "channel_lines.cuh"
+#include "element_vectors.cuh"
 #include "product_shape.cuh"
 
 namespace tconv::product {
 
 constexpr int pack_input_threads = 256;
-constexpr int slice_channels = 8;
-constexpr int group_slices = input_group / slice_channels;
-constexpr int all_slices = static_cast<int>(problem::groups) * group_slices;
-constexpr int block_slices = config::input_slices;  // of the same positions
-constexpr int slice_blocks = (all_slices + block_slices - 1) / block_slices;
-
-/// What was loaded as eight lines of positions, as the channels of each position.
-template <int N>
-__device__ __forceinline__ void store_slices(Element* target, const ChannelLines<slice_channels, N>& lines) {
-#pragma unroll
-    for (int position = 0; position < N; ++position) {
-        Floats<4> words;
-#pragma unroll
-        for (int i = 0; i < 4; ++i) {
-            const u32 low = lines.at(2 * i, position).bits;
-            const u32 high = lines.at(2 * i + 1, position).bits;
-            words.v[i] = __uint_as_float(low | high << 16);
-        }
-        store<4>(reinterpret_cast<float*>(target + position * input_channels), words);
-    }
-}
+/// Vectors of a thread, which are loaded together.
+constexpr int pack_vectors = 4;
 
 /// Of a large input the first positions come last: with them the product begins, and finds them in the L2 cache.
 template <int N>
-__device__ __forceinline__ void pack_input(const Element* input, Element* packed) {
-    constexpr int block_positions = pack_input_threads / block_slices * N;
-    constexpr u32 entry_blocks = static_cast<u32>((input_volume + block_positions - 1) / block_positions);
-    const u32 number = gridDim.x - 1 - blockIdx.x;
-    const int lane = static_cast<int>(threadIdx.x) / block_slices;
-    const int slice = static_cast<int>(number % slice_blocks * block_slices + threadIdx.x % block_slices);
-    const i64 position = number / slice_blocks % entry_blocks * static_cast<i64>(block_positions) + lane * N;
-    const i64 batch = number / slice_blocks / entry_blocks;
-    if (lane >= pack_input_threads / block_slices || slice >= all_slices || position >= input_volume) return;
-    const int channel = slice % group_slices * slice_channels;
-    const i64 first_channel = batch * problem::in_channels + slice / group_slices * in_group + channel;
-    const ChannelLines<slice_channels, N> lines(input + first_channel * input_volume + position, input_volume,
-                                                in_group - channel);
-    store_slices(packed + (batch * input_volume + position) * input_channels + slice * slice_channels, lines);
+__device__ __forceinline__ void pack_input(const Element* input, u32* packed) {
+    constexpr u32 line_vectors = static_cast<u32>(input_volume / N);
+    constexpr u32 entry_vectors = static_cast<u32>(all_lines) * line_vectors;
+    constexpr u32 block_vectors = pack_vectors * pack_input_threads;
+    constexpr u32 entry_blocks = (entry_vectors + block_vectors - 1) / block_vectors;
+    const u32 block = gridDim.x - 1 - blockIdx.x;
+    const i64 batch = block / entry_blocks;
+    const u32 first = block % entry_blocks * block_vectors + threadIdx.x;
+    Halves<N> low[pack_vectors];
+    Halves<N> high[pack_vectors];
+#pragma unroll
+    for (int i = 0; i < pack_vectors; ++i) {
+        low[i] = {};
+        high[i] = {};
+        const u32 number = first + i * pack_input_threads;
+        const bool present = number < entry_vectors;
+        const u32 line = number / line_vectors;
+        const u32 channel = line % group_lines * 2;
+        const Element* source =
+            input + (batch * problem::in_channels + line / group_lines * in_group + channel) * input_volume +
+            number % line_vectors * N;
+        load_if<N>(present, low[i], source);
+        load_if<N>(present && channel + 1 < in_group, high[i], source + input_volume);
+    }
+#pragma unroll
+    for (int i = 0; i < pack_vectors; ++i) {
+        const u32 number = first + i * pack_input_threads;
+        if (number < entry_vectors) store_pairs<N>(packed + (batch * entry_vectors + number) * N, low[i], high[i]);
+    }
 }
 
 }  // namespace tconv::product

@@ -11,7 +11,7 @@ constexpr bool tf32_thrice = config::math == 2;  // high and low TF32 parts, thr
 constexpr bool bf16_thrice = config::math == 3;  // high and low bfloat16 parts, three products
 constexpr bool split = tf32_thrice || bf16_thrice;
 
-/// 16-bit input, channels first, is brought channels last before: what products take is then whole words.
+/// Two channels of 16 bits, channels first, are brought together in a word before the product reads them.
 constexpr bool packs_input = config::pack_input != 0;
 
 /// Products of four warps together (wgmma), instead of each one's own (mma.sync).

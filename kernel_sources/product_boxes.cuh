@@ -65,7 +65,7 @@ __device__ __forceinline__ void enter_tile(Feed& feed, i64 tile, const Call& cal
             feed.corner_h = static_cast<int>(place.q_h) - AxisH::halo;
             feed.corner_d = static_cast<int>(place.q_d) - AxisD::halo;
             feed.batch = place.batch;
-            feed.channel = place.group * input_group;
+            feed.channel = place.group * group_lines;
             feed.weights = call.weights + packed_offset(place.group, place.channel_block, place.phase_d, place.phase_h,
                                                         place.phase_w, 0);
             feed.weight_bytes = 4 * weight_count(place);
@@ -78,14 +78,14 @@ __device__ __forceinline__ void enter_tile(Feed& feed, i64 tile, const Call& cal
 /// Starts the copies of the next chunk, if there is one.
 __device__ __forceinline__ void fill(Feed& feed, const Ring& ring, int number, const TensorMap& map, const Call& call) {
     constexpr u32 input_bytes =
-        4 * (input_last ? tile_n * rows_d * rows_h * row_pitch : chunk_words) * config::word_pitch;
+        4 * (channels_last ? tile_n * rows_d * rows_h * row_pitch : chunk_words) * config::word_pitch;
     if (feed.chunk == feed.chunks) return;
     if (threadIdx.x % 32 == 0) {
         u32* stage = ring.stage(number);
         Barrier& full = ring.full[number];
-        const int channel = feed.channel + feed.chunk * config::channel_chunk;
+        const int channel = feed.channel + feed.chunk * (config::channel_chunk / line_channels);
         barrier_arrive_and_expect(full, input_bytes + (resident_weights ? 0 : feed.weight_bytes));
-        if constexpr (input_last) {
+        if constexpr (channels_last) {
             tma_load_box(stage, map, full, {channel, feed.corner_w, feed.corner_h, feed.corner_d, feed.batch});
         } else {
             tma_load_box(stage, map, full, {feed.corner_w, feed.corner_h, feed.corner_d, channel, feed.batch});

@@ -7,11 +7,12 @@ namespace tconv::product {
 
 /// Words that lie in the tensor as they lie in shared memory are copied asynchronously. Pairs of 16-bit channels that
 /// do not are gathered through registers.
-constexpr bool gathers = native && (!input_last || input_group % 2 != 0 || input_channels % 2 != 0);
+constexpr bool gathers =
+    native && !packs_input && (!channels_last || in_group % 2 != 0 || problem::in_channels % 2 != 0);
 
 constexpr int tile_columns = config::tile_columns;  // of a row that are loaded, a multiple of `vector` channels first
-constexpr int column_words = input_last ? chunk_words / vector : 1;
-constexpr int row_units = input_last ? tile_columns * column_words : tile_columns / vector;
+constexpr int column_words = channels_last ? chunk_words / vector : 1;
+constexpr int row_units = channels_last ? tile_columns * column_words : tile_columns / vector;
 constexpr int load_units = tile_n * rows_d * rows_h * row_units;
 
 /// What one thread loads at once: `vector` columns of a row (channels first) or `vector` words of a column.
@@ -22,7 +23,7 @@ __device__ __forceinline__ Unit unit_of(int number) {
     const int row = number / row_units;
     const int rest = number - row * row_units;
     return {row / (rows_h * rows_d), row / rows_h % rows_d, row % rows_h,
-            input_last ? rest / column_words : rest * vector, input_last ? rest % column_words * vector : 0};
+            channels_last ? rest / column_words : rest * vector, channels_last ? rest % column_words * vector : 0};
 }
 
 /// Its first word in the stage.
@@ -31,9 +32,9 @@ __device__ __forceinline__ int target_of(const Unit& unit) {
     return (row * row_pitch + unit.column) * position_pitch + unit.word * word_pitch;
 }
 
-/// Its element of the group's first channel, or null outside the tensor.
-__device__ __forceinline__ const Element* source_of(const Unit& unit, const Element* input, const Place& place,
-                                                    int batch, int lead) {
+/// Its element of the group's first line, or null outside the tensor.
+__device__ __forceinline__ const LineElement* source_of(const Unit& unit, const LineElement* input, const Place& place,
+                                                        int batch, int lead) {
     const Index in_d = place.q_d - AxisD::halo + unit.d;
     const Index in_h = place.q_h - AxisH::halo + unit.h;
     const Index in_w = place.q_w - AxisW::halo - lead + unit.column;
@@ -41,33 +42,32 @@ __device__ __forceinline__ const Element* source_of(const Unit& unit, const Elem
                         in_w < AxisW::input && place.batch + unit.n < batch;
     if (!inside) return nullptr;
     const Index position = (in_d * AxisH::input + in_h) * AxisW::input + in_w;
-    const i64 first_channel = static_cast<i64>(place.batch + unit.n) * input_channels;
-    const int group_channel = place.group * input_group;
-    return input_last
-               ? input + first_channel * input_volume + position * static_cast<Index>(input_channels) + group_channel
-               : input + (first_channel + group_channel) * input_volume + position;
+    const i64 first_line = static_cast<i64>(place.batch + unit.n) * all_lines;
+    const int group_line = place.group * group_lines;
+    return channels_last ? input + first_line * input_volume + position * static_cast<Index>(all_lines) + group_line
+                         : input + (first_line + group_line) * input_volume + position;
 }
 
 /// Starts the asynchronous copy of chunk `chunk` of the input, zeros outside the tensor.
-__device__ __forceinline__ void copy_input(u32* stage, const Element* input, const Place& place, int batch, int lead,
-                                           int chunk) {
+__device__ __forceinline__ void copy_input(u32* stage, const LineElement* input, const Place& place, int batch,
+                                           int lead, int chunk) {
     constexpr int copied = gathers ? 1 : vector;  // not used where the input is gathered
-    const int first_channel = chunk * config::channel_chunk;
+    const int first_line = chunk * (config::channel_chunk / line_channels);
     for (int number = threadIdx.x; number < load_units; number += threads) {
         const Unit unit = unit_of(number);
-        const Element* source = source_of(unit, input, place, batch, lead);
+        const LineElement* source = source_of(unit, input, place, batch, lead);
         u32* target = stage + target_of(unit);
-        if constexpr (input_last) {
-            const int channel = first_channel + unit.word * word_channels;
-            const bool valid = source != nullptr && channel < input_group;
+        if constexpr (channels_last) {
+            const int channel = first_line + unit.word * word_channels;
+            const bool valid = source != nullptr && channel < in_group;
             copy_async<4 * copied>(target, valid ? source + channel : input, valid);
         } else {
 #pragma unroll
             for (int word = 0; word < chunk_words; ++word) {
-                const int channel = first_channel + word;
-                const bool valid = source != nullptr && channel < input_group;
+                const int line = first_line + word;
+                const bool valid = source != nullptr && line < group_lines;
                 copy_async<4 * copied>(target + word * word_pitch,
-                                       valid ? source + channel * static_cast<Index>(input_volume) : input, valid);
+                                       valid ? source + line * static_cast<Index>(input_volume) : input, valid);
             }
         }
     }
@@ -97,7 +97,7 @@ __device__ __forceinline__ void copy_weights(u32* stage, const u32* weights, con
 }
 
 // Gathering: a thread's part of a chunk waits in registers while the block computes the chunk before.
-constexpr int gather_units = load_units * (input_last ? 1 : chunk_words);
+constexpr int gather_units = load_units * (channels_last ? 1 : chunk_words);
 constexpr int thread_units = gathers ? (gather_units + threads - 1) / threads : 1;
 
 struct Gathered {
@@ -107,14 +107,14 @@ struct Gathered {
 
 /// Number of the load unit of gather unit `number`, and its first word.
 __device__ __forceinline__ Unit gather_unit(int number) {
-    Unit unit = unit_of(input_last ? number : number % load_units);
-    if (!input_last) unit.word = number / load_units;
+    Unit unit = unit_of(channels_last ? number : number % load_units);
+    if (!channels_last) unit.word = number / load_units;
     return unit;
 }
 
-__device__ __forceinline__ void gather_input(Gathered& gathered, const Element* input, const Place& place, int batch,
-                                             int lead, int chunk) {
-    constexpr Index step = input_last ? 1 : static_cast<Index>(input_volume);
+__device__ __forceinline__ void gather_input(Gathered& gathered, const LineElement* input, const Place& place,
+                                             int batch, int lead, int chunk) {
+    constexpr Index step = channels_last ? 1 : static_cast<Index>(input_volume);
 #pragma unroll
     for (int i = 0; i < thread_units; ++i) {
         const int number = threadIdx.x + i * threads;
@@ -122,12 +122,12 @@ __device__ __forceinline__ void gather_input(Gathered& gathered, const Element* 
         gathered.high[i] = {};
         if (number >= gather_units) continue;
         const Unit unit = gather_unit(number);
-        const Element* source = source_of(unit, input, place, batch, lead);
+        const LineElement* source = source_of(unit, input, place, batch, lead);
         const int channel = chunk * config::channel_chunk + 2 * unit.word;
-        if (source == nullptr || channel >= input_group) continue;
+        if (source == nullptr || channel >= in_group) continue;
         const u16* address = reinterpret_cast<const u16*>(source + channel * step);
         gathered.low[i] = load_halves<vector>(address);
-        if (channel + 1 < input_group) gathered.high[i] = load_halves<vector>(address + step);
+        if (channel + 1 < in_group) gathered.high[i] = load_halves<vector>(address + step);
     }
 }
 

@@ -163,20 +163,30 @@ constexpr bool boxes = config::loads == 1;
 // The shared input tile. Channels first: [word][n][d][h][w], rows from a multiple of `vector` elements of the tensor
 // on; channels last: [n][d][h][w][word]. The pitches keep the loads of a fragment free of bank conflicts.
 constexpr bool channels_last = problem::channels_last;
-constexpr bool input_last = channels_last || packs_input;
-/// Channels of a position of the input as it is read, of a group and of all: packed, each group has whole 16 bytes.
-constexpr int input_group = packs_input ? (in_group + 7) / 8 * 8 : in_group;
-constexpr i64 input_channels = problem::groups * input_group;
 constexpr int vector = config::load_vector;
+/// Lines of a group's channels first input as it is read: channels, or packed pairs of them.
+constexpr int line_channels = packs_input ? 2 : 1;
+constexpr int group_lines = (in_group + line_channels - 1) / line_channels;
+constexpr i64 all_lines = problem::groups * group_lines;
+template <bool Pairs>
+struct LineOf {
+    using type = Element;
+};
+template <>
+struct LineOf<true> {
+    using type = u32;
+};
+/// A position of a line.
+using LineElement = LineOf<packs_input>::type;
 constexpr int rows_d = config::rows_d;
 constexpr int rows_h = config::rows_h;
 constexpr int row_pitch = config::row_pitch;
-constexpr int word_pitch = input_last ? 1 : config::word_pitch;
-constexpr int position_pitch = input_last ? config::word_pitch : 1;
+constexpr int word_pitch = channels_last ? 1 : config::word_pitch;
+constexpr int position_pitch = channels_last ? config::word_pitch : 1;
 constexpr int input_stage = config::input_words;
 /// Of each 8 words of a position the lanes t = 0 to 3 of a fragment take 2t and 2t + 1 instead of t and t + 4: without
 /// bank conflicts at a pitch of an odd multiple of 4.
-constexpr bool neighbours = !input_last && word_pitch % 8 == 4;
+constexpr bool neighbours = !channels_last && word_pitch % 8 == 4;
 
 template <class A>
 constexpr int axis_taps = A::joined && !packed ? A::kernel : A::offsets;
@@ -285,8 +295,8 @@ using Sums = float[m_fragments][sum_phases][n_fragments][fragment_sums];
 /// Columns to the left of the tile's halo, so that a row of the shared tile begins at a whole load of the tensor: a
 /// vector, or with boxes 16 bytes.
 __device__ __forceinline__ int lead_of(const Place& place) {
-    constexpr int whole = boxes ? static_cast<int>(16 / sizeof(Element)) : vector;
-    if constexpr (input_last || whole == 1) return 0;
+    constexpr int whole = boxes ? static_cast<int>(16 / sizeof(LineElement)) : vector;
+    if constexpr (channels_last || whole == 1) return 0;
     const int rest = static_cast<int>((place.q_w - AxisW::halo) % whole);
     return rest < 0 ? rest + whole : rest;
 }
