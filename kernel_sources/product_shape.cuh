@@ -164,7 +164,7 @@ constexpr bool boxes = config::loads == 1;
 // on; channels last: [n][d][h][w][word]. The pitches keep the loads of a fragment free of bank conflicts.
 constexpr bool channels_last = problem::channels_last;
 constexpr int vector = config::load_vector;
-/// Lines of a group's channels first input as it is read: channels, or packed pairs of them.
+/// Lines of a group's channels-first input as it is read: channels, or packed pairs of them.
 constexpr int line_channels = packs_input ? 2 : 1;
 constexpr int group_lines = (in_group + line_channels - 1) / line_channels;
 constexpr i64 all_lines = problem::groups * group_lines;
