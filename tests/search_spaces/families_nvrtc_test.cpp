@@ -71,6 +71,8 @@ TEST_CASE(
         check_compiles(
             "mma", "1d n16 ci64 co32 g1 i4096 k4 s2 p1 op0 d1 bias f32 nchw", draw,
             [&](const Config& config) { return config.at("reuse_columns") == 1 && config.at("math") == math; });
+    check_compiles("mma", "3d n8 ci48 co24 g1 i96x96x96 k3x3x3 s1x1x1 p0x0x0 op0x0x0 d1x1x1 nobias f16 nchw", draw,
+                   [](const Config& config) { return config.at("pack_input") == 1 && config.at("backend") == 1; });
 }
 
 TEST_CASE("NVRTC compiles joined phases that lack a tap and channels that begin anywhere") {

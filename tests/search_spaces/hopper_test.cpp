@@ -112,6 +112,35 @@ TEST_CASE("joined phases whose kernel is no whole number of strides are exact") 
     }
 }
 
+TEST_CASE("weights are packed in vectors of every size") {
+    test::Draw draw(151);
+    // Many weights and few; vectors that end within a phase's taps and within an output channel; groups, ends of both
+    // sides of the matrix; taps that joined phases add.
+    for (const auto& [text, vector] :
+         {std::pair("1d n2 ci72 co256 g1 i5 k8 s4 p2 op0 d1 bias f16 nchw", 8),
+          std::pair("2d n1 ci70 co216 g1 i3x4 k3x3 s2x2 p1x1 op0x0 d1x1 bias bf16 nchw", 8),
+          std::pair("2d n1 ci144 co256 g2 i3x4 k3x3 s2x2 p1x1 op0x0 d1x1 bias f16 nhwc", 8),
+          std::pair("1d n2 ci80 co24 g2 i20 k5 s2 p2 op1 d1 nobias f16 nchw", 4),
+          std::pair("2d n1 ci40 co20 g1 i5x6 k3x3 s2x2 p1x1 op0x0 d1x1 bias f32 nchw", 4),
+          std::pair("1d n2 ci70 co10 g1 i20 k3 s2 p0 op0 d1 bias bf16 nchw", 2),
+          std::pair("1d n2 ci70 co10 g1 i20 k3 s2 p0 op0 d1 bias f32 nhwc", 2),
+          std::pair("1d n2 ci36 co9 g1 i20 k3 s2 p0 op0 d1 bias f16 nhwc", 1),
+          std::pair("1d n2 ci36 co9 g1 i20 k3 s2 p0 op0 d1 bias f32 nchw", 1)}) {
+        const Problem p = parse_key(text);
+        for (const int math : {0, 1, 3}) {
+            if ((math == 0) != (p.dtype != DataType::f32)) continue;
+            INFO(text << ", math " << math);
+            const auto config = test::draw_config(hopper(), draw, p, [&](const Config& drawn) {
+                return drawn.at("math") == math && drawn.at("join") == 1 && drawn.at("raw_weights") == 0;
+            });
+            REQUIRE(config.has_value());
+            const LaunchPlan plan = hopper().plan(p, test::emulated().device->info(), *config);
+            CHECK(plan.constants.at("weight_vector") == vector);
+            test::check_exact(hopper(), draw, p, *config);
+        }
+    }
+}
+
 TEST_CASE("joined phases of which some lack the last tap are products of their own") {
     test::Draw draw(131);
     int resident = 0;
