@@ -21,6 +21,8 @@ struct StoreFirst {
     static constexpr int lines = chunk_columns / slots_w;  // of a chunk
     static constexpr int line_slots = slots_dh < lines ? slots_dh : lines;
     static constexpr int channels = lines / line_slots;
+    static_assert(channels_last || parts == 1 || chunk_columns % (8 * parts) == 0,
+                  "a part has whole eights of columns");
     /// Neighbours along the width before the next row; rows of a product begin with one, or anywhere (flat).
     static constexpr int row_positions = flat ? static_cast<int>(problem::input_w) : AxisW::box;
     static constexpr i64 output_volume = problem::output_d * problem::output_h * problem::output_w;
@@ -158,24 +160,49 @@ struct StoreFirst {
         }
     }
 
-    /// Stages chunk `number` of a tile whose phases along the width are parts: in each the same columns belong to it.
+    /// Stages chunk `number` of a tile of several parts: in each the same columns belong to it.
     __device__ static __forceinline__ void put_parts(const float (&sums)[tile_n / 2], const Tile& tile,
                                                      const Element* bias, const Chunk& chunk,
                                                      const StagedRow (&rows)[2], int number) {
+        constexpr int part_columns = chunk_columns / parts;
+        // Columns 2 * (lane % 4) and + 1 of every eight of a part are a phase of two lines, or two phases of one.
+        constexpr int slots_together = part_slots == 1 ? 1 : 2;
+        constexpr int parts_together = part_slots <= 2 ? parts : 1;
         const int lane = threadIdx.x % 32;
 #pragma unroll
-        for (int j = 0; j < lines / 8; ++j) {
-            const int line = 8 * j + 2 * (lane % 4);
-            const Pair offset = bias_pair(bias, tile, tile.column + number * lines + line);
+        for (int j = 0; j < part_columns / 8; ++j) {
+            const int column = 8 * j + 2 * (lane % 4);
+            const Pair offset = bias_pair(bias, tile, tile.column + number * part_columns + column);
 #pragma unroll
-            for (int i = 0; i < 4; ++i) {
-                const auto value = [&](int slot) {
-                    const int from = 4 * ((slot * part_n + number * lines) / 8 + j) + i;
-                    return from_float<Element>(sums[from] + offset.v[i % 2]);
-                };
+            for (int i = 0; i < 4; i += slots_together) {
 #pragma unroll
-                for (int slot = 0; slot < slots_w; slot += 2)
-                    put(chunk, rows[i / 2], (line + i % 2) * slots_w + slot, value(slot), value(slot + 1));
+                for (int part = 0; part < parts; part += parts_together) {
+                    Element values[parts_together * slots_together];
+#pragma unroll
+                    for (int k = 0; k < parts_together * slots_together; ++k) {
+                        const int first = (part + k / slots_together) * part_n + number * part_columns;
+                        const int past = i + k % slots_together;
+                        values[k] = from_float<Element>(sums[4 * (first / 8 + j) + past] + offset.v[past % 2]);
+                    }
+                    const int in_part = column + i % 2;
+                    put_all(chunk, rows[i / 2],
+                            in_part / part_slots * slots_w + part * part_slots + in_part % part_slots, values);
+                }
+            }
+        }
+    }
+
+    /// Stages N columns of a row, an even number, from `column` on.
+    template <int N>
+    __device__ static __forceinline__ void put_all(const Chunk& chunk, const StagedRow& row, int column,
+                                                   const Element (&values)[N]) {
+#pragma unroll
+        for (int i = 0; i < N; i += !shifted && N % 4 == 0 ? 4 : 2) {
+            if constexpr (!shifted && N % 4 == 0) {
+                put_quad(chunk.staged + (column + i) / slots_w * pitch + row.element + (column + i) % slots_w,
+                         values + i);
+            } else {
+                put(chunk, row, column + i, values[i], values[i + 1]);
             }
         }
     }
