@@ -256,6 +256,7 @@ struct StoreFirst {
         return most < 1 ? 1 : most > channels ? channels : most;
     }
     __device__ static __forceinline__ int channels_of(const Chunk& chunk) {
+        if constexpr (out_group % channels == 0) return channels;
         const int left = out_group - chunk.channel;
         return left < channels ? left : channels;
     }
@@ -267,8 +268,10 @@ struct StoreFirst {
         constexpr int places = line_slots * line_vectors;
         constexpr int together = side_by_side(places);
         constexpr bool slots_first = config::store_rows == k_product_rows;
+        // What one round does is the same for all chunks of a tile but for what they add.
+        constexpr bool one_round = together * places <= team;
 #pragma unroll 1
-        for (int i = chunk.thread; i < together * places; i += team) {
+        for (int i = chunk.thread; i < together * places; i = one_round ? together * places : i + team) {
             const int place = i % places;
             const int slot = slots_first ? place % line_slots : place / line_vectors;
             const int element = (slots_first ? place / line_slots : place % line_vectors) * vector;
