@@ -37,4 +37,9 @@ __device__ __forceinline__ Pair bias_pair(const Element* bias, const Tile& tile,
     return pair;
 }
 
+/// A sum and its bias, rounded once.
+__device__ __forceinline__ Element biased(float sum, float bias) {
+    return from_float<Element>(problem::bias ? sum + bias : sum);
+}
+
 }  // namespace tconv::hopper

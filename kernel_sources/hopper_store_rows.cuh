@@ -21,6 +21,10 @@ struct StoreFirst {
     static constexpr int lines = chunk_columns / slots_w;  // of a chunk
     static constexpr int line_slots = slots_dh < lines ? slots_dh : lines;
     static constexpr int channels = lines / line_slots;
+    /// Lines that begin in every eight columns of a part. A thread's columns lie eight apart, so what their lines add
+    /// to a phase differs by constants alone.
+    static constexpr int eight_lines = 8 / (parts > 1 ? part_slots : slots_w);
+    static constexpr bool steady_lines = eight_lines > 0 && eight_lines % line_slots == 0;
     static_assert(channels_last || parts == 1 || chunk_columns % (8 * parts) == 0,
                   "a part has whole eights of columns");
     /// Neighbours along the width before the next row; rows of a product begin with one, or anywhere (flat).
@@ -114,6 +118,20 @@ struct StoreFirst {
         if constexpr (!line_phases) return 0;
         return static_cast<u32>(channel) * static_cast<u32>(output_volume) + static_cast<u32>(slot_offset(slot));
     }
+    /// The phase of line `line` of a chunk.
+    __device__ static __forceinline__ int phase_of(const Chunk& chunk, const StagedRow& row, u32 line) {
+        constexpr bool steady_chunks = line_slots == slots_dh && channels * output_volume % vector == 0;
+        u32 phase = row.phase;
+        if constexpr (!steady_chunks) phase += line_phase(chunk.channel, chunk.slot);
+        if constexpr (steady_lines) {
+            constexpr u32 step = static_cast<u32>(eight_lines / line_slots * output_volume % vector);
+            const u32 rest = line % eight_lines;
+            phase += line_phase(rest / line_slots, rest % line_slots) + line / eight_lines * step;
+        } else {
+            phase += line_phase(line / line_slots, line % line_slots);
+        }
+        return static_cast<int>(phase & (vector - 1));
+    }
 
     __device__ static void run(const float (&sums)[tile_n / 2], const Tile& tile, int product_row,
                                unsigned char* staging, const Element* bias, Element* output, int batch) {
@@ -151,8 +169,8 @@ struct StoreFirst {
 #pragma unroll
                 for (int half = 0; half < 2; ++half) {
                     const int from = 4 * (part * (chunk_columns / 8) + j) + 2 * half;
-                    put(chunk, staged_rows[half], column, from_float<Element>(sums[from] + offset.v[0]),
-                        from_float<Element>(sums[from + 1] + offset.v[1]));
+                    put(chunk, staged_rows[half], column, biased(sums[from], offset.v[0]),
+                        biased(sums[from + 1], offset.v[1]));
                 }
             }
             sync_team();
@@ -182,7 +200,7 @@ struct StoreFirst {
                     for (int k = 0; k < parts_together * slots_together; ++k) {
                         const int first = (part + k / slots_together) * part_n + number * part_columns;
                         const int past = i + k % slots_together;
-                        values[k] = from_float<Element>(sums[4 * (first / 8 + j) + past] + offset.v[past % 2]);
+                        values[k] = biased(sums[4 * (first / 8 + j) + past], offset.v[past % 2]);
                     }
                     const int in_part = column + i % 2;
                     put_all(chunk, rows[i / 2],
@@ -212,14 +230,15 @@ struct StoreFirst {
                                                Element second) {
         const auto at = [&](int number) {
             const int line = number / slots_w;
-            u32 phase = 0;
-            if constexpr (shifted)
-                phase = (row.phase + line_phase(chunk.channel + line / line_slots, chunk.slot + line % line_slots)) &
-                        (vector - 1);
+            const int phase = shifted ? phase_of(chunk, row, static_cast<u32>(line)) : 0;
             return chunk.staged + line * pitch + row.element + number % slots_w + phase;
         };
         if constexpr (!shifted && slots_w > 1) {
             put_pair(at(column), first, second);
+        } else if constexpr (slots_w % 2 == 0) {
+            Element* target = at(column);
+            target[0] = first;
+            target[1] = second;
         } else {
             *at(column) = first;
             *at(column + 1) = second;
