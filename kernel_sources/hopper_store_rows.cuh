@@ -251,15 +251,15 @@ struct StoreFirst {
             return;
         }
         for_each_piece<config::store_run * slots_w / vector>(
-            tile, chunk, [](int begin, int end, int number, int phase, Element* target, const Element* staged) {
+            tile, chunk,
+            [](int begin, int end, int phase, int number) {
                 const int first = vector_of<vector>(begin, end, phase, number);
-                if (first >= 0) copy_elements<vector>(target + first, staged + first);
+                return Piece{first, first >= 0 ? vector : 0};
+            },
+            [](Element* target, const Element* staged, int size) {
+                if (size > 0) copy_elements<vector>(target, staged);
             });
-        for_each_piece<edge_pieces<vector>>(
-            tile, chunk, [](int begin, int end, int number, int phase, Element* target, const Element* staged) {
-                const Piece piece = edge_piece<vector>(begin, end, phase, number);
-                copy_piece<vector>(target + piece.first, staged + piece.first, piece.size);
-            });
+        for_each_piece<edge_pieces<vector>>(tile, chunk, edge_piece<vector>, copy_piece<vector>);
     }
 
     /// True where phase `slot` of a position lies inside along depth and height.
@@ -307,15 +307,36 @@ struct StoreFirst {
         }
     }
 
-    /// Calls write(begin, end, piece, phase, target, staged) for each piece of each segment of each line, of which
-    /// [begin, end) is written; target and staged are of its first element.
-    template <int Pieces, class Write>
-    __device__ static __forceinline__ void for_each_piece(const Tile& tile, const Chunk& chunk, const Write& write) {
-        constexpr int places = line_slots * segments * (Pieces > 0 ? Pieces : 1);
-        constexpr int together = side_by_side(places);
+    /// Channels that lie side by side where lines have phases of their own: a power of two, so that a thread's lines
+    /// have few phases.
+    __device__ static constexpr int lines_together(int places) {
+        int together = side_by_side(places);
+        while (line_phases && (together & (together - 1)) != 0)
+            --together;
+        return together;
+    }
+    /// Phases of the lines of channels that lie `together` apart.
+    __device__ static constexpr int phase_kinds(int together) {
+        int kinds = 1;
+        while (line_phases && kinds * together * output_volume % vector != 0)
+            kinds *= 2;
+        return kinds;
+    }
+
+    /// Copies pieces of each segment of each line, of which [begin, end) is written: locate(begin, end, phase, number)
+    /// is number `number` of `Pieces`, copy(target, staged, size) moves it. What a thread copies of lines of the same
+    /// phase lies at the same place in each.
+    template <int Pieces, class Locate, class Copy>
+    __device__ static __forceinline__ void for_each_piece(const Tile& tile, const Chunk& chunk, const Locate& locate,
+                                                          const Copy& copy) {
+        constexpr int places = line_slots * segments * Pieces;
+        constexpr int together = lines_together(places);
+        constexpr int kinds = phase_kinds(together);
+        constexpr bool few_kinds = kinds <= 2;
+        constexpr int at_once = few_kinds ? kinds : 1;
+        constexpr bool one_round = together * places <= team;
 #pragma unroll 1
-        for (int i = chunk.thread; i < together * places; i += team) {
-            const int piece = i % Pieces;
+        for (int i = chunk.thread; i < together * places; i = one_round ? together * places : i + team) {
             const int slot = i / Pieces % line_slots;
             const int number = i % places / (Pieces * line_slots);
             const Segment segment = segment_of(tile, chunk.first_row, number, chunk.batch);
@@ -323,15 +344,35 @@ struct StoreFirst {
             const int out_w = segment.at.out_w;
             const int begin = out_w < 0 ? -out_w : 0;
             const int end = min(segment.count * slots_w, AxisW::output - out_w);
+            const i64 offset = offset_of(segment.at, tile.group);
+            const StagedRow row{0, element_number(chunk.output, offset)};
+            const int first = i / places;
+            struct Place {
+                Piece piece;
+                int phase;
+            };
+            const auto find = [&](int channel) {
+                const int phase = phase_of(chunk, row, static_cast<u32>(channel * line_slots + slot));
+                return Place{locate(begin, end, phase, i % Pieces), phase};
+            };
+            Place found[at_once];
+#pragma unroll
+            for (int k = 0; k < at_once; ++k)
+                found[k] = find(first + k * together);
             const Element* staged = chunk.staged + slot * pitch + segment_base(segment, chunk.first_row, number);
-            Element* target = chunk.output + offset_of(segment.at, tile.group) + slot_offset(chunk.slot + slot) +
-                              chunk.channel * output_volume;
-            const u32 first_phase = element_number(target, 0);
+            Element* target = chunk.output + offset + slot_offset(chunk.slot + slot) + chunk.channel * output_volume;
             const int count = channels_of(chunk);
-#pragma unroll copies_in_flight
-            for (int c = i / places; c < count; c += together) {
-                const int phase = static_cast<int>((first_phase + line_phase(c, 0)) & (vector - 1));
-                write(begin, end, piece, phase, target + c * output_volume, staged + c * (line_slots * pitch) + phase);
+            constexpr bool whole_rounds = out_group % channels == 0 && channels % (at_once * together) == 0;
+#pragma unroll(at_once < copies_in_flight ? copies_in_flight / at_once : 1)
+            for (int c = first; c < count; c += at_once * together) {
+#pragma unroll
+                for (int k = 0; k < at_once; ++k) {
+                    const int channel = c + k * together;
+                    const Place place = few_kinds ? found[k] : find(channel);
+                    if (!whole_rounds && channel >= count) break;
+                    copy(target + channel * output_volume + place.piece.first,
+                         staged + channel * (line_slots * pitch) + place.phase + place.piece.first, place.piece.size);
+                }
             }
         }
     }
