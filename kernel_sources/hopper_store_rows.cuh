@@ -280,6 +280,16 @@ struct StoreFirst {
         return left < channels ? left : channels;
     }
 
+    /// How far apart the channels of neighbouring threads lie, of `together`: eight threads read 16 bytes each at a
+    /// time, and the lines of two channels that are half as long meet in no bank where they lie 64 bytes apart.
+    __device__ static constexpr int channels_apart(int places, int together) {
+        constexpr int line_bytes = line_slots * pitch * static_cast<int>(sizeof(Element));
+        for (int apart = 1; places * config::store_bytes == 64 && together % (2 * apart) == 0; apart *= 2) {
+            if (apart * line_bytes % 128 == 64) return apart;
+        }
+        return 1;
+    }
+
     /// A thread takes the same vector of many channels. Where rows are short, phases along depth and height, whose rows
     /// follow each other in the tensor, go to neighbouring threads.
     __device__ static __forceinline__ void write_whole(const Tile& tile, const Chunk& chunk) {
@@ -289,9 +299,12 @@ struct StoreFirst {
         constexpr bool slots_first = config::store_rows == k_product_rows;
         // What one round does is the same for all chunks of a tile but for what they add.
         constexpr bool one_round = together * places <= team;
+        constexpr int apart = channels_apart(places, together);
 #pragma unroll 1
         for (int i = chunk.thread; i < together * places; i = one_round ? together * places : i + team) {
             const int place = i % places;
+            const int number = i / places;
+            const int first = number / (2 * apart) * (2 * apart) + number % 2 * apart + number / 2 % apart;
             const int slot = slots_first ? place % line_slots : place / line_vectors;
             const int element = (slots_first ? place / line_slots : place % line_vectors) * vector;
             const Position at = position_of(tile, chunk.first_row + element / slots_w, chunk.batch);
@@ -302,7 +315,7 @@ struct StoreFirst {
                               slot_offset(chunk.slot + slot) + chunk.channel * output_volume;
             const int count = channels_of(chunk);
 #pragma unroll copies_in_flight
-            for (int c = i / places; c < count; c += together)
+            for (int c = first; c < count; c += together)
                 copy_elements<vector>(target + c * output_volume, staged + c * (line_slots * pitch));
         }
     }
