@@ -23,6 +23,20 @@ constexpr int registers_left =
     8;
 constexpr int consumer_registers = registers_left > 240 ? 240 : registers_left;
 
+/// Sums that begin as zeros are live from there on alone. A tile's first products would begin without, but to the
+/// assembler they read what is left from the tile before, which it keeps over store and search: in memory, where that
+/// is more than there are registers.
+constexpr bool zeroed = rows * tile_n >= 384;
+
+__device__ __forceinline__ void set_zero(float (&sums)[rows][tile_n / 2]) {
+#pragma unroll
+    for (int row = 0; row < rows; ++row) {
+#pragma unroll
+        for (int i = 0; i < tile_n / 2; ++i)
+            sums[row][i] = 0;
+    }
+}
+
 /// The products of parts [Begin, End) in step number `step`. Split operands: high * high, high * low, low * high.
 template <int Begin, int End>
 __device__ __forceinline__ void multiply_parts(float (&sums)[rows][tile_n / 2], const unsigned char* input,
@@ -37,7 +51,7 @@ __device__ __forceinline__ void multiply_parts(float (&sums)[rows][tile_n / 2], 
 #pragma unroll
         for (int i = 0; i < (End - Begin) * products; ++i) {
             const int part = Begin + i / products;
-            const bool add = step > (parts > 1 ? part_steps(part).begin : 0);
+            const bool add = zeroed || step > (parts > 1 ? part_steps(part).begin : 0);
             const int k = i % products;
             const int halves = split ? k / (pieces / 2) : 0;
             const int from = (split ? k % (pieces / 2) : k) * k_operand_step;
@@ -89,15 +103,8 @@ __device__ __forceinline__ void count_ahead(int& steps, const Pipeline& pipeline
 
 __device__ __forceinline__ void multiply_tile(float (&sums)[rows][tile_n / 2], const Tile& tile, Turns& turns,
                                               const Pipeline& pipeline, const int (&first_rows)[rows], int& ahead) {
-    if (tile.taps() == 0) {
-#pragma unroll
-        for (int row = 0; row < rows; ++row) {
-#pragma unroll
-            for (int i = 0; i < tile_n / 2; ++i)
-                sums[row][i] = 0;
-        }
-        return;
-    }
+    if (zeroed || tile.taps() == 0) set_zero(sums);
+    if (tile.taps() == 0) return;
     // What the products in flight still read.
     int used_stage = -1;
     int used_input = -1;

@@ -171,19 +171,19 @@ __device__ constexpr int column_of(const Column& c) {
     const int slot = (c.slot_d * AxisH::slots + c.slot_h) * AxisW::slots + c.slot_w;
     return channels_last ? slot * out_group + c.channel : c.channel * slots + slot;
 }
-__device__ constexpr Column column_at(int number) {
+__device__ constexpr Column column_at(int column) {
+    u32 number = static_cast<u32>(column);
+    int part = 0;
     if (parts > 1) {
-        const int part = number % tile_n / part_n;
+        part = static_cast<int>(number % tile_n / part_n);
         number = number / tile_n * part_n + number % part_n;
-        constexpr int part_phases = slots_dh * part_slots;
-        const int channel = channels_last ? number % out_group : number / part_phases;
-        const int slot = channels_last ? number / out_group : number % part_phases;
-        return {channel, slot / (AxisH::slots * part_slots), slot / part_slots % AxisH::slots,
-                part * part_slots + slot % part_slots};
     }
-    const int channel = channels_last ? number % out_group : number / slots;
-    const int slot = channels_last ? number / out_group : number % slots;
-    return {channel, slot / (AxisH::slots * AxisW::slots), slot / AxisW::slots % AxisH::slots, slot % AxisW::slots};
+    constexpr u32 phases = slots_dh * part_slots;
+    const u32 channel = channels_last ? number % out_group : number / phases;
+    const u32 slot = channels_last ? number / out_group : number % phases;
+    return {static_cast<int>(channel), static_cast<int>(slot / (AxisH::slots * part_slots)),
+            static_cast<int>(slot / part_slots % AxisH::slots),
+            part * part_slots + static_cast<int>(slot % part_slots)};
 }
 
 /// Raw weights lie in units of columns that are neighbours in memory: those of one or several taps.

@@ -248,18 +248,18 @@ struct StoreFirst {
     __device__ static __forceinline__ void write(const Tile& tile, const Chunk& chunk) {
         if constexpr (!shifted) {
             write_whole(tile, chunk);
-            return;
+        } else {
+            for_each_piece<config::store_run * slots_w / vector>(
+                tile, chunk,
+                [](int begin, int end, int phase, int number) {
+                    const int first = vector_of<vector>(begin, end, phase, number);
+                    return Piece{first, first >= 0 ? vector : 0};
+                },
+                [](Element* target, const Element* staged, int size) {
+                    if (size > 0) copy_elements<vector>(target, staged);
+                });
+            for_each_piece<edge_pieces<vector>>(tile, chunk, edge_piece<vector>, copy_piece<vector>);
         }
-        for_each_piece<config::store_run * slots_w / vector>(
-            tile, chunk,
-            [](int begin, int end, int phase, int number) {
-                const int first = vector_of<vector>(begin, end, phase, number);
-                return Piece{first, first >= 0 ? vector : 0};
-            },
-            [](Element* target, const Element* staged, int size) {
-                if (size > 0) copy_elements<vector>(target, staged);
-            });
-        for_each_piece<edge_pieces<vector>>(tile, chunk, edge_piece<vector>, copy_piece<vector>);
     }
 
     /// True where phase `slot` of a position lies inside along depth and height.
@@ -314,9 +314,14 @@ struct StoreFirst {
             Element* target = chunk.output + offset_of(at, tile.group) + element % slots_w +
                               slot_offset(chunk.slot + slot) + chunk.channel * output_volume;
             const int count = channels_of(chunk);
+            staged += first * (line_slots * pitch);
+            target += first * output_volume;
+            constexpr bool whole_rounds = out_group % channels == 0 && channels % together == 0;
+            const int rounds = whole_rounds ? channels / together : (count - first + together - 1) / together;
 #pragma unroll copies_in_flight
-            for (int c = first; c < count; c += together)
-                copy_elements<vector>(target + c * output_volume, staged + c * (line_slots * pitch));
+            for (int n = 0; n < rounds; ++n)
+                copy_elements<vector>(target + n * (together * output_volume),
+                                      staged + n * (together * line_slots * pitch));
         }
     }
 
