@@ -151,6 +151,7 @@ TEST_CASE("joined phases of which some lack the last tap are products of their o
 TEST_CASE("positions whose outputs begin at a multiple of the stride are exact, and stored in whole vectors") {
     test::Draw draw(137);
     std::array<bool, 9> slots_seen{};
+    int in_lines = 0;
     // Kernels of one stride, of two and of a part of one; paddings below the stride and above; phases of which two,
     // four and eight lie in one product; outputs that end within a position; several axes, groups.
     for (const char* text : {"1d n3 ci70 co64 g1 i64 k4 s2 p1 op0 d1 bias f16 nchw",
@@ -168,8 +169,8 @@ TEST_CASE("positions whose outputs begin at a multiple of the stride are exact, 
         const Problem p = parse_key(text);
         int checked = 0;
         for (const auto& [parameter, least] :
-             {std::pair("join", 5), std::pair("join", 7), std::pair("reuse", 1), std::pair("cluster", 2),
-              std::pair("resident", 1), std::pair("splits", 2)}) {
+             {std::pair("join", 5), std::pair("join", 7), std::pair("reuse", 1), std::pair("reuse", 3),
+              std::pair("cluster", 2), std::pair("resident", 1), std::pair("splits", 2)}) {
             const auto config =
                 test::draw_config(hopper(), draw, p, [&, name = parameter, from = least](const Config& drawn) {
                     return drawn.at("join") >= 5 && drawn.at(name) >= from;
@@ -180,10 +181,12 @@ TEST_CASE("positions whose outputs begin at a multiple of the stride are exact, 
             CHECK(constants.at("store_bytes") > size_in_bytes(p.dtype));
             slots_seen.at(static_cast<std::size_t>(p.stride[2] / constants.at("parts"))) = true;
             test::check_exact(hopper(), draw, p, *config);
+            in_lines += config->at("reuse") == 3 ? 1 : 0;
             ++checked;
         }
         CHECK(checked > 0);
     }
+    CHECK(in_lines > 0);
     CHECK((slots_seen[1] && slots_seen[2] && slots_seen[4] && slots_seen[8]));
 }
 
