@@ -130,14 +130,19 @@ __device__ __forceinline__ void load_input(const Tile& tile, int block, int j_d,
     }
 }
 
-/// Bytes of a step's weights.
-__device__ constexpr int weight_bytes_of(int j_w) {
-    return parts == 1 ? weight_stage : step_parts(j_w) * part_n * k_operand_row;
+/// Weights of a step: those of the parts that it multiplies, where they lie in the step's.
+struct WeightBytes {
+    int from, count;
+};
+__device__ constexpr WeightBytes weight_bytes_of(int j_w) {
+    if (parts == 1) return {0, weight_stage};
+    const PartRange range = step_parts(j_w);
+    return {range.begin * part_n * k_operand_row, (range.end - range.begin) * part_n * k_operand_row};
 }
 
 /// `bytes` of step number `step` of the tile, that of block `block` of channels and tap `tap`. Where weights are shared
 /// each block loads a part for all.
-__device__ __forceinline__ void load_weights(const Tile& tile, int block, int tap, int, int, u32 turn,
+__device__ __forceinline__ void load_weights(const Tile& tile, int block, int tap, int, const WeightBytes&, u32 turn,
                                              unsigned char* stage, const TensorMap& weights, Barrier& full) {
 #pragma unroll
     for (int i = 0; i < weight_boxes; ++i) {
@@ -146,16 +151,16 @@ __device__ __forceinline__ void load_weights(const Tile& tile, int block, int ta
                                 {box.column, box.unit, block * block_channels, tile.group});
     }
 }
-__device__ __forceinline__ void load_weights(const Tile& tile, int, int, int step, int bytes, u32, unsigned char* stage,
-                                             const unsigned char* packed, Barrier& full) {
+__device__ __forceinline__ void load_weights(const Tile& tile, int, int, int step, const WeightBytes& bytes, u32,
+                                             unsigned char* stage, const unsigned char* packed, Barrier& full) {
     packed +=
         packed_weights(tile.phase_class, tile.group, tile.column / tile_n) + static_cast<i64>(step) * weight_stage;
     if constexpr (share_weights) {
-        const int part = bytes / cluster_blocks;
-        const int from = static_cast<int>(blockIdx.x % cluster_blocks) * part;
-        tma_load_bytes_to(k_all_blocks, stage + from, packed + from, part, full);
+        const int share = bytes.count / cluster_blocks;
+        const int from = bytes.from + static_cast<int>(blockIdx.x % cluster_blocks) * share;
+        tma_load_bytes_to(k_all_blocks, stage + from, packed + from, share, full);
     } else {
-        tma_load_bytes(stage, packed, bytes, full);
+        tma_load_bytes(stage + bytes.from, packed + bytes.from, bytes.count, full);
     }
 }
 
@@ -187,8 +192,8 @@ __device__ __forceinline__ void load_tile(const Tile& tile, Turns& turns, const 
                     const int stage = turns.step.stage;
                     Barrier& full = pipeline.step.full[stage];
                     barrier_wait(pipeline.step.empty[stage], turns.step.parity ^ 1);
-                    const int weight_bytes = weight_bytes_of(j_w);
-                    barrier_arrive_and_expect(full, (resident ? 0 : weight_bytes) + (reuse ? 0 : input_bytes));
+                    const WeightBytes weight_bytes = weight_bytes_of(j_w);
+                    barrier_arrive_and_expect(full, (resident ? 0 : weight_bytes.count) + (reuse ? 0 : input_bytes));
                     if constexpr (!reuse)
                         load_input(tile, block, j_d, j_h, j_w, turns.step.number(),
                                    pipeline.inputs + stage * input_stage, input, full);
@@ -208,7 +213,7 @@ __device__ __forceinline__ void load_resident(const Tile& tile, const Pipeline& 
         Barrier& full = pipeline.resident[step / barrier_steps];
         int rest = step;
         const int j_w = split_off(rest, tile.taps_w.count);
-        barrier_arrive_and_expect(full, weight_bytes_of(j_w));
+        barrier_arrive_and_expect(full, weight_bytes_of(j_w).count);
         const int j_h = split_off(rest, tile.taps_h.count);
         const int j_d = split_off(rest, tile.taps_d.count);
         load_weights(tile, rest, tap_of(tile, j_d, j_h, j_w), step, weight_bytes_of(j_w), 0,

@@ -34,6 +34,7 @@ TEST_CASE("every value of every parameter of the hopper family is exact in the e
         parse_key("3d n2 ci36 co300 g1 i2x6x9 k2x3x3 s2x1x2 p0x1x1 op0x0x1 d1x1x1 nobias bf16 nchw"),
         parse_key("2d n3 ci80 co48 g1 i12x6 k2x2 s2x2 p0x0 op0x0 d1x1 bias f16 nchw"),
         parse_key("2d n2 ci530 co24 g1 i4x4 k2x2 s2x2 p0x0 op0x0 d1x1 bias f32 nhwc"),
+        parse_key("2d n2 ci72 co32 g1 i7x16 k3x4 s2x2 p1x1 op1x0 d1x1 bias f16 nchw"),
     };
     test::check_every_value("hopper", problems, 57);
 }
@@ -174,6 +175,48 @@ TEST_CASE("joined phases of which some lack the last tap are products of their o
     }
     CHECK(resident > 0);
     CHECK(split > 0);
+}
+
+TEST_CASE("positions whose outputs begin at a multiple of the stride are exact, and stored in whole vectors") {
+    test::Draw draw(137);
+    std::array<bool, 9> slots_seen{};
+    int in_lines = 0;
+    // Kernels of one stride, of two and of a part of one; paddings below the stride and above; phases of which two,
+    // four and eight lie in one product; outputs that end within a position; several axes, groups.
+    for (const char* text : {"1d n3 ci70 co64 g1 i64 k4 s2 p1 op0 d1 bias f16 nchw",
+                             "1d n2 ci64 co32 g1 i40 k2 s2 p1 op0 d1 nobias bf16 nchw",
+                             "1d n2 ci130 co32 g1 i36 k8 s4 p2 op0 d1 bias f16 nchw",
+                             "1d n2 ci64 co32 g1 i21 k11 s4 p5 op3 d1 bias f16 nchw",
+                             "1d n2 ci48 co32 g1 i20 k16 s8 p4 op0 d1 bias bf16 nchw",
+                             "1d n1 ci32 co32 g1 i20 k20 s8 p6 op0 d1 bias f16 nchw",
+                             "1d n2 ci40 co16 g1 i17 k32 s16 p8 op0 d1 bias f16 nchw",
+                             "2d n2 ci128 co64 g1 i8x8 k3x3 s2x2 p1x1 op1x1 d1x1 bias f16 nchw",
+                             "2d n2 ci72 co32 g1 i5x12 k4x4 s2x2 p1x1 op0x0 d1x1 bias f32 nchw",
+                             "2d n2 ci64 co32 g2 i5x7 k3x5 s2x2 p1x3 op0x1 d1x1 nobias f32 nchw",
+                             "2d n2 ci64 co32 g1 i6x9 k5x7 s1x4 p2x3 op0x3 d1x1 bias bf16 nchw",
+                             "3d n1 ci64 co32 g1 i3x4x8 k3x3x3 s2x2x2 p1x1x1 op1x1x1 d1x1x1 bias f16 nchw"}) {
+        const Problem p = parse_key(text);
+        int checked = 0;
+        for (const auto& [parameter, least] :
+             {std::pair("join", 5), std::pair("join", 7), std::pair("reuse", 1), std::pair("reuse", 3),
+              std::pair("cluster", 2), std::pair("resident", 1), std::pair("splits", 2)}) {
+            const auto config =
+                test::draw_config(hopper(), draw, p, [&, name = parameter, from = least](const Config& drawn) {
+                    return drawn.at("join") >= 5 && drawn.at(name) >= from;
+                });
+            INFO(text << ", " << parameter << " " << least);
+            if (!config) continue;
+            const auto constants = hopper().plan(p, test::emulated().device->info(), *config).constants;
+            CHECK(constants.at("store_bytes") > size_in_bytes(p.dtype));
+            slots_seen.at(static_cast<std::size_t>(p.stride[2] / constants.at("parts"))) = true;
+            test::check_exact(hopper(), draw, p, *config);
+            in_lines += config->at("reuse") == 3 ? 1 : 0;
+            ++checked;
+        }
+        CHECK(checked > 0);
+    }
+    CHECK(in_lines > 0);
+    CHECK((slots_seen[1] && slots_seen[2] && slots_seen[4] && slots_seen[8]));
 }
 
 TEST_CASE("rows that begin anywhere within a vector are stored in vectors") {
