@@ -45,10 +45,10 @@ const std::string& other_batches_sql() {
 constexpr std::string_view k_trials =
     "trial t JOIN problem p ON p.id = t.problem JOIN device d ON d.id = t.device JOIN template s ON s.id = t.template ";
 
-/// Conditions and order of the trials of a problem and device that a program may be served.
-constexpr std::string_view k_served_trials =
+/// The right ones of a problem and device.
+constexpr std::string_view k_right =
     "p.key = ?1 AND d.key = ?2 AND t.outcome = 'valid' AND t.plan IS NOT NULL AND t.median_ms > 0 "
-    "AND t.error_relative <= ?3 AND t.strict >= ?4 ORDER BY t.dropped_early, t.rank_ms, t.error_relative";
+    "AND t.error_relative <= ?3 AND t.strict >= ?4 ";
 
 const std::string& trials_sql() {
     static const std::string sql = fmt::format(
@@ -60,15 +60,17 @@ const std::string& trials_sql() {
 }
 
 const std::string& former_trials_sql() {
-    static const std::string sql = fmt::format("SELECT {} FROM {} WHERE s.name = ?5 AND s.source_hash <> ?6 AND {}",
-                                               select_trial_sql(), k_trials, k_served_trials);
+    static const std::string sql = fmt::format(
+        "SELECT {} FROM {} WHERE {} AND s.name = ?5 AND s.source_hash <> ?6 ORDER BY t.median_ms, t.error_relative",
+        select_trial_sql(), k_trials, k_right);
     return sql;
 }
 
 const std::string& winner_sql() {
     static const std::string sql = fmt::format(
-        "SELECT {}, b.size, b.content_hash, b.compressed FROM {} LEFT JOIN binary b ON b.key = t.binary_key WHERE {}",
-        select_trial_sql(), k_trials, k_served_trials);
+        "SELECT {}, b.size, b.content_hash, b.compressed FROM {} LEFT JOIN binary b ON b.key = t.binary_key WHERE {} "
+        "ORDER BY t.dropped_early, t.rank_ms, t.error_relative",
+        select_trial_sql(), k_trials, k_right);
     return sql;
 }
 

@@ -98,8 +98,8 @@ public:
                                             const std::string& template_hash = {}) const;
 
     /// Shows `visit` the valid trials of a template's other versions than `template_hash`, within `tolerance` and
-    /// strict where that is asked, in the order in which they would be served, until it returns false. Damaged rows are
-    /// passed over.
+    /// strict where that is asked, the fastest first (a single sample's time counts as any), until it returns false.
+    /// Damaged rows are passed over.
     void visit_former_trials(const Problem& problem, const std::string& device_key, const std::string& template_name,
                              const std::string& template_hash, double tolerance, bool strict,
                              const std::function<bool(Trial)>& visit) const;

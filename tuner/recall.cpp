@@ -3,16 +3,14 @@
 #include <algorithm>
 #include <utility>
 
-#include "cache/front.hpp"
-
 namespace tconv {
 namespace {
 
 constexpr std::size_t k_former = 4;
 constexpr std::size_t k_former_of_family = 2;
 
-/// The best trials of a family's former kernels, with their configs as they are now, each once. One that is not valid
-/// any more is passed over.
+/// The fastest trials of a family's former kernels, with their configs as they are now, each once. One that is not
+/// valid any more is passed over.
 std::vector<Trial> best_former(TrialLog& log, const Contest& contest, const std::string& family) {
     std::vector<Trial> best;
     log.visit_former(family, contest.template_hash_of(family), [&](Trial trial) {
@@ -34,7 +32,8 @@ std::vector<FormerWinner> propose_former(TrialLog& log, Contest& contest) {
         for (Trial& trial : best_former(log, contest, family))
             best.push_back(std::move(trial));
     }
-    std::stable_sort(best.begin(), best.end(), comes_before);
+    std::stable_sort(best.begin(), best.end(),
+                     [](const Trial& a, const Trial& b) { return a.outcome.timing.median < b.outcome.timing.median; });
     best.resize(std::min(best.size(), k_former));
     std::vector<FormerWinner> proposed;
     for (Trial& trial : best) {

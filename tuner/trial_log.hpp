@@ -30,7 +30,7 @@ public:
     void recall(const std::string& template_name, const std::string& template_hash,
                 const std::function<bool(const Config&)>& admits = {});
 
-    /// Shows `visit` the right trials of other versions of a template, by rank, until it returns false.
+    /// Shows `visit` the right trials of other versions of a template, the fastest first, until it returns false.
     void visit_former(const std::string& template_name, const std::string& template_hash,
                       const std::function<bool(Trial)>& visit);
 
