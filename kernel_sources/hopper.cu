@@ -85,6 +85,7 @@ __device__ __forceinline__ void multiply_tile(float (&sums)[rows][tile_n / 2], c
     // What the products in flight still read.
     int used_stage = -1;
     int used_input = -1;
+    const int past_line = line_runs ? tile.first_place() % pitch_w : 0;
     int step = 0;
 #pragma unroll 1
     for (int block = tile.first_block; block < tile.end_block; ++block) {
@@ -101,7 +102,7 @@ __device__ __forceinline__ void multiply_tile(float (&sums)[rows][tile_n / 2], c
                         const int d = (AxisD::max_taps - 1 - j_d) * AxisD::offset_step;
                         const int h = (AxisH::max_taps - 1 - j_h) * AxisH::offset_step;
                         const int w = (AxisW::max_taps - 1 - j_w) * AxisW::offset_step;
-                        input += ((d * pitch_h + h) * pitch_w + w) * k_operand_row;
+                        input += ((d * pitch_h + h) * pitch_w + w + past_line) * k_operand_row;
                     }
                     if constexpr (steps_wait) barrier_wait_together(pipeline.step.full[stage], turns.step.parity);
                     if constexpr (resident) barrier_wait_together(pipeline.resident[step / barrier_steps], 0);
@@ -169,8 +170,9 @@ __device__ __forceinline__ void multiply_tiles(const Pipeline& pipeline, const E
     Turns turns;
     Tile tile{};
     int ahead = 0;
-    for (int number = blockIdx.x; find_tile(tile, number, batch); number += gridDim.x) {
-        if (stagger && number == static_cast<int>(blockIdx.x)) {
+    int number = blockIdx.x;
+    for (int wave = 0; find_tile(tile, number, batch); number = tile_in_wave(++wave, pipeline.plan, pipeline.planned)) {
+        if (stagger && wave == 0) {
             if (group > 0) barrier_wait_together(pipeline.ahead[group - 1], 0);
             ahead = steps_ahead(tile);
         }
@@ -219,10 +221,12 @@ extern "C" __global__ void __launch_bounds__(tconv::hopper::threads, tconv::conf
         init_barriers<shared_step_ring>(pipeline.step, step_stages);
         if constexpr (reuse) init_barriers<shared_input_ring>(pipeline.input, input_stages);
         if constexpr (resident) init_resident(pipeline.resident);
+        if constexpr (unlike_tiles) barrier_init(*pipeline.planned, 1);
         for (int i = 0; stagger && i < consumers; ++i)
             barrier_init(pipeline.ahead[i], 1);
         barrier_init_fence();
     }
+    if constexpr (zero_rows > 0) clear_behind_boxes(pipeline);
     sync_all();
     let_next_launch_start();
     wait_for_launch_before();
@@ -230,6 +234,10 @@ extern "C" __global__ void __launch_bounds__(tconv::hopper::threads, tconv::conf
     if (threadIdx.x / k_warpgroup == consumers) {
         give_registers<k_producer_registers>();
         if (threadIdx.x == consumers * k_warpgroup) load_tiles(pipeline, input, weights, batch);
+        if (unlike_tiles && threadIdx.x == consumers * k_warpgroup + 32) {
+            plan_tiles(*pipeline.plan, batch);
+            barrier_arrive(*pipeline.planned);
+        }
     } else {
         take_registers<consumer_registers>();
         multiply_tiles(pipeline, bias, output, workspace, batch);

@@ -14,7 +14,8 @@ struct TapPlace {
 
 /// An axis. Joined, its phases are columns of one product, which needs the same offsets in each: a kernel that is no
 /// whole number of strides is rounded up by taps whose weights are zero. Otherwise each phase has tiles of its own.
-template <i64 Kernel, i64 Stride, i64 Padding, i64 Dilation, i64 Divisor, i64 Inverse, i64 Output, int Box, bool Join>
+template <i64 Kernel, i64 Stride, i64 Padding, i64 Dilation, i64 Divisor, i64 Inverse, i64 Input, i64 Output, int Box,
+          bool Join>
 struct Axis {
     using Phases = AxisPhases<Kernel, Stride, Dilation, Divisor, Inverse>;
     static constexpr bool joined = Join && Stride > 1 && Dilation == 1;
@@ -22,6 +23,7 @@ struct Axis {
     static constexpr int padding = static_cast<int>(Padding);
     static constexpr int dilation = static_cast<int>(Dilation);
     static constexpr int kernel = static_cast<int>(Kernel);
+    static constexpr int input = static_cast<int>(Input);
     static constexpr int output = static_cast<int>(Output);
     static constexpr int box = Box;
     static constexpr int slots = joined ? stride : 1;    // phases of a tile
@@ -52,11 +54,30 @@ struct Axis {
             most = pieces_of(phase) > most ? pieces_of(phase) : most;
         return most;
     }
-    __device__ static constexpr int pieces_of(int phase) {
+    __device__ static constexpr int pieces_of(int phase) { return (positions_of(phase) + box - 1) / box; }
+    /// Positions that have an output of phase `phase`.
+    __device__ static constexpr int positions_of(int phase) {
         const int last_phase = joined ? 0 : phase;
         if (output - 1 + padding < last_phase) return 0;
         const int count = (output - 1 + padding - last_phase) / stride - first(phase) + 1;
-        return count <= 0 ? 0 : (count + box - 1) / box;
+        return count < 0 ? 0 : count;
+    }
+    __device__ static constexpr int most_positions() {
+        int most = 0;
+        for (int phase = 0; phase < classes; ++phase)
+            most = positions_of(phase) > most ? positions_of(phase) : most;
+        return most;
+    }
+    /// True where rows of positions, each with the halo before it, may follow one another at a distance of `pitch`: a
+    /// tap that reaches into the next row finds zeros there, as behind its own.
+    __device__ static constexpr bool rows_follow(int pitch) {
+        for (int phase = 0; phase < classes; ++phase) {
+            if (taps(phase).count == 0) continue;
+            const int wanted = positions_of(phase) + halo;
+            const int lead = halo + taps(phase).offset - first(phase);  // zeros before the first input
+            if (pitch < wanted && (lead < 0 || pitch < input + lead || pitch < wanted - lead)) return false;
+        }
+        return true;
     }
     __device__ static constexpr Taps taps(int phase) { return Phases::taps(phase); }
     __device__ static constexpr TapPlace place_of(int tap) {
@@ -67,9 +88,10 @@ struct Axis {
     }
 };
 
-#define TCONV_AXIS(axis, join)                                                                              \
-    Axis<problem::kernel_##axis, problem::stride_##axis, problem::padding_##axis, problem::dilation_##axis, \
-         problem::tap_divisor_##axis, problem::tap_inverse_##axis, problem::output_##axis, config::box_##axis, (join)>
+#define TCONV_AXIS(axis, join)                                                                                    \
+    Axis<problem::kernel_##axis, problem::stride_##axis, problem::padding_##axis, problem::dilation_##axis,       \
+         problem::tap_divisor_##axis, problem::tap_inverse_##axis, problem::input_##axis, problem::output_##axis, \
+         config::box_##axis, (join)>
 using AxisD = TCONV_AXIS(d, config::join >= 3);
 using AxisH = TCONV_AXIS(h, config::join >= 2);
 using AxisW = TCONV_AXIS(w, config::join >= 1);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "cluster.cuh"
+#include "hopper_order.cuh"
 #include "hopper_stage.cuh"
 
 namespace tconv::hopper {
@@ -39,6 +40,8 @@ struct Pipeline {
     unsigned char* weights;
     Barrier* resident;  // weights have arrived, for good
     Barrier* ahead;     // number i: warpgroup i is so far that the next one may begin
+    Barrier* planned;   // the block's plan is made
+    Plan* plan;
     unsigned char* staging;
 };
 
@@ -70,10 +73,36 @@ __device__ __forceinline__ void load_box(u32 number, unsigned char* shared, cons
     }
 }
 
+/// The lines of which the tile has places and the next ones, each with the planes that taps along the depth read.
+__device__ __forceinline__ void load_lines(const Tile& tile, int channel, u32 turn, unsigned char* stage,
+                                           const TensorMap& input, Barrier& full) {
+    const int first_d = tile.q_d - tile.taps_d.offset - AxisD::halo;
+    const int first_h = tile.q_h - tile.taps_h.offset - AxisH::halo;
+    const int w = tile.q_w - tile.taps_w.offset - AxisW::halo;
+    int entry = tile.first_place() / pitch_w;
+    int h = split_off(entry, plane_lines);
+    int d = split_off(entry, entry_planes);
+#pragma unroll 1
+    for (int line = 0; line < pitch_h; ++line) {
+#pragma unroll
+        for (int plane = 0; plane < pitch_d; ++plane)
+            load_box<share_input>(turn + line * pitch_d + plane,
+                                  stage + (plane * pitch_h + line) * (pitch_w * k_operand_row), input, full,
+                                  {channel, w, first_h + h, first_d + d + plane, entry});
+        if (++h < plane_lines) continue;
+        h = 0;
+        if (++d < entry_planes) continue;
+        d = 0;
+        ++entry;
+    }
+}
+
 __device__ __forceinline__ void load_input(const Tile& tile, int block, int j_d, int j_h, int j_w, u32 turn,
                                            unsigned char* stage, const TensorMap& input, Barrier& full) {
     const int channel = (tile.group * channel_blocks + block) * map_row;
-    if constexpr (flat) {
+    if constexpr (line_runs) {
+        load_lines(tile, channel, turn, stage, input, full);
+    } else if constexpr (flat) {
 #pragma unroll
         for (int i = 0; i < box_n; ++i) {
             const int run = tile.batch + i;
@@ -188,14 +217,34 @@ __device__ __forceinline__ Pipeline make_pipeline() {
     Barrier* barriers = reinterpret_cast<Barrier*>(staging + consumers * staging_bytes);
     Barrier* input_barriers = barriers + 2 * step_stages;
     Barrier* resident_barriers = input_barriers + 2 * input_stages;
+    Barrier* ahead = resident_barriers + (resident ? (weight_stages + barrier_steps - 1) / barrier_steps : 0);
+    Barrier* planned = ahead + consumers;
     return {{input_barriers, input_barriers + input_stages},
             {barriers, barriers + step_stages},
             inputs,
             weights,
             resident_barriers,
-            resident_barriers + (resident ? (weight_stages + barrier_steps - 1) / barrier_steps : 0),
+            ahead,
+            planned,
+            reinterpret_cast<Plan*>(planned + 1),
             staging};
 }
+
+/// By all threads, before the first copies; these never write there.
+__device__ __forceinline__ void clear_behind_boxes(const Pipeline& pipeline) {
+    constexpr int vectors = zero_rows * k_operand_row / 16;
+    for (int i = threadIdx.x; i < input_stages * vectors; i += threads) {
+        unsigned char* behind = pipeline.inputs + i / vectors * input_stage + input_rows * k_operand_row;
+        store<4>(reinterpret_cast<float*>(behind) + i % vectors * 4, Floats<4>{});
+    }
+    fence_async_proxy();
+}
+
+// What the space leaves for barriers and plan.
+static_assert(8 * (2 * step_stages + 2 * input_stages + (resident ? 32 : 0) + consumers + 1) +
+                      (unlike_tiles ? sizeof(Plan) : 0) <=
+                  576,
+              "barriers and plan have room");
 
 template <bool Shared>
 __device__ __forceinline__ void init_barriers(const Ring& ring, int stages) {
@@ -234,7 +283,7 @@ __device__ __forceinline__ void load_tiles(const Pipeline& pipeline, const Tenso
     Turns turns;
     Tile tile{};
     if (resident && find_tile(tile, blockIdx.x, batch)) load_resident(tile, pipeline, weights);
-    for (int number = blockIdx.x; find_tile(tile, number, batch); number += gridDim.x)
+    for (int wave = 0; find_tile(tile, tile_in_wave(wave, pipeline.plan, pipeline.planned), batch); ++wave)
         load_tile(tile, turns, pipeline, input, weights);
 }
 

@@ -21,8 +21,11 @@ struct StoreFirst {
     static constexpr int lines = chunk_columns / slots_w;  // of a chunk
     static constexpr int line_slots = slots_dh < lines ? slots_dh : lines;
     static constexpr int channels = lines / line_slots;
-    /// Neighbours along the width before the next row; rows of a product begin with one, or anywhere (flat).
+    /// Neighbours along the width, and from a row to the next; rows of a product begin with one, or anywhere (in
+    /// order).
     static constexpr int row_positions = flat ? static_cast<int>(problem::input_w) : AxisW::box;
+    static constexpr int row_step = line_runs ? pitch_w : row_positions;
+    static constexpr bool whole_parts = reuse && !line_runs;
     static constexpr i64 output_volume = problem::output_d * problem::output_h * problem::output_w;
     /// False where all lines of a segment have its phase.
     static constexpr bool line_phases = shifted && problem::output_w % vector != 0;
@@ -60,26 +63,26 @@ struct StoreFirst {
     __device__ static __forceinline__ Segment segment_of(const Tile& tile, int first_row, int number, int batch) {
         int row = first_row;
         int end = first_row + team_rows;
-        if constexpr (reuse) {
+        if constexpr (whole_parts) {
             row += number * part_w;
             end = row + part_w;
         } else {
-            const int past = place_in_rows(tile, first_row) % row_positions;
-            const int begin = first_row - past + number * row_positions;
+            const int past = place_in_rows(tile, first_row) % row_step;
+            const int begin = first_row - past + number * row_step;
             row = row < begin ? begin : row;
             end = end < begin + row_positions ? end : begin + row_positions;
         }
         return {row, end - row, position_of(tile, row, batch)};
     }
     __device__ static __forceinline__ int segment_number(const Tile& tile, int first_row, int row) {
-        if constexpr (reuse) return row / part_w;
-        return (place_in_rows(tile, first_row) % row_positions + row) / row_positions;
+        if constexpr (whole_parts) return row / part_w;
+        return (place_in_rows(tile, first_row) % row_step + row) / row_step;
     }
     /// The number that a row of the tile has among positions that fill rows along the width.
     __device__ static __forceinline__ int place_in_rows(const Tile& tile, int row) {
         if constexpr (raw_input)
             return (tile.batch + row / run_positions) % entry_runs * run_positions + row % run_positions;
-        return flat ? tile.batch * run_positions + row : row;
+        return in_order ? tile.first_place() + row : row;
     }
 
     /// Where a segment is staged in a line, but for its phase, which has room.

@@ -98,6 +98,19 @@ TEST_CASE("NVRTC compiles copies that the blocks of a cluster share") {
     }
 }
 
+TEST_CASE("NVRTC compiles lines that follow one another and plans of tiles of unlike length") {
+    test::Draw draw(163);
+    for (const char* text : {"2d n4 ci512 co256 g1 i64x64 k3x3 s2x2 p0x0 op0x0 d1x1 nobias f16 nhwc",
+                             "2d n4 ci512 co256 g1 i64x64 k3x3 s2x2 p0x0 op0x0 d1x1 nobias f32 nchw",
+                             "3d n4 ci64 co32 g1 i48x48x48 k3x3x3 s2x2x2 p1x1x1 op1x1x1 d1x1x1 bias bf16 nchw"}) {
+        for (const bool joined : {false, true}) {
+            check_compiles("hopper", text, draw, [&](const Config& c) {
+                return c.at("reuse") == 3 && c.at("tile_order") != 2 && (c.at("join") > 0) == joined;
+            });
+        }
+    }
+}
+
 TEST_CASE("NVRTC compiles the families for small groups and few outputs for every type, layout and store") {
     test::Draw draw(89);
     const std::array<std::pair<const char*, const char*>, 19> cases{{
