@@ -21,6 +21,8 @@ __device__ constexpr bool unlike_phases() {
 }
 /// Tiles of all phases in turn (tile_order 2) are mixed as they are.
 constexpr bool unlike_tiles = config::tile_order != 2 && unlike_phases();
+/// The warp that would make a plan may have the input to pack.
+constexpr bool planned_tiles = unlike_tiles && !block_pack;
 
 /// Tiles that a plan has room for.
 constexpr int k_most_planned = 32;
@@ -108,9 +110,11 @@ __device__ __forceinline__ int tile_in_wave(int wave, const Plan* plan, Barrier*
     const int all = gridDim.x;
     const int block = blockIdx.x;
     if (!unlike_tiles || wave == 0) return wave * all + block;
-    barrier_wait(*planned, 0);
     const int rank = block % cluster_blocks;
-    if (plan->tiles[0] != 0) return plan->tiles[wave] * cluster_blocks + rank;
+    if constexpr (planned_tiles) {
+        barrier_wait(*planned, 0);
+        if (plan->tiles[0] != 0) return plan->tiles[wave] * cluster_blocks + rank;
+    }
     return wave * all + (wave % 2 != 0 ? all - cluster_blocks - block + 2 * rank : block);
 }
 

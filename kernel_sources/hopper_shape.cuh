@@ -33,6 +33,8 @@ constexpr bool packed_input = config::pack_input != 0;
 /// N-major.
 constexpr bool raw_input = config::raw_input != 0;
 constexpr bool raw_weights = config::raw_weights != 0;
+/// Channels-first input is brought into the operand's order inside the block.
+constexpr bool block_pack = config::block_pack != 0;
 constexpr Major input_major = raw_input ? Major::mn : Major::k;
 constexpr Major weight_major = raw_weights ? Major::mn : Major::k;
 
@@ -74,6 +76,8 @@ constexpr int part_w = config::reuse == 2 ? k_product_rows : 8;
 constexpr int part_h = k_product_rows / part_w;
 constexpr int parts_w = AxisW::box / part_w;
 constexpr int parts_h = AxisH::box / part_h;
+static_assert(!block_pack || (reuse && !line_runs && !channels_last && !packed_input),
+              "a box is packed once for all taps");
 static_assert(!reuse || line_runs || (box_rows == tile_m && AxisW::box % part_w == 0 && AxisH::box % part_h == 0),
               "a box is whole products");
 constexpr int pitch_w = line_runs ? config::line_places : AxisW::box + (reuse ? AxisW::halo : 0);
@@ -141,15 +145,34 @@ static_assert(!share_input || tiles_n % cluster_blocks == 0, "tiles of columns c
 /// Steps along K for which packed weights of a tile have room.
 constexpr i64 most_steps = static_cast<i64>(channel_blocks) * AxisD::max_taps * AxisH::max_taps * AxisW::max_taps;
 
-/// Phases along the width that are products of their own, side by side in a tile: of a kernel that is no whole number
-/// of strides the last tap is that of the first few alone.
+/// Products side by side in a tile, each of some slots along the width, where not all have taps in the same steps: of
+/// a kernel that is no whole number of strides the last tap is that of the first few phases alone, and where the axis
+/// is aligned some slots begin a step later.
 constexpr int parts = config::parts;
 constexpr int part_n = tile_n / parts;
-static_assert(parts == 1 || (parts == AxisW::slots && columns % tile_n == 0), "a tile is all phases of some columns");
-constexpr int last_parts = parts == 1 ? 1 : AxisW::kernel - (AxisW::max_taps - 1) * AxisW::stride;
+constexpr int part_slots = AxisW::slots / parts;
+static_assert(parts == 1 || (AxisW::slots % parts == 0 && columns % tile_n == 0 && part_n % part_slots == 0),
+              "a tile is all phases of some columns");
+static_assert(parts == 1 || AxisW::kernel >= AxisW::stride, "every phase has a tap");
+static_assert(parts > 1 || !AxisW::aligned, "slots of an aligned axis have taps in different steps");
+
+struct PartRange {
+    int begin, end;
+    __device__ constexpr bool all() const { return begin == 0 && end == parts; }
+};
+__device__ constexpr StepRange part_steps(int part) {
+    return AxisW::slot_steps(part * part_slots);
+}
 /// Parts that have a tap in step `j_w` along the width.
-__device__ constexpr int step_parts(int j_w) {
-    return j_w + 1 == AxisW::max_taps ? last_parts : parts;
+__device__ constexpr PartRange step_parts(int j_w) {
+    if (parts == 1) return {0, 1};
+    const auto takes_part = [=](int part) { return part_steps(part).begin <= j_w && j_w < part_steps(part).end; };
+    PartRange range{0, parts};
+    while (range.begin < parts && !takes_part(range.begin))
+        ++range.begin;
+    while (range.end > range.begin && !takes_part(range.end - 1))
+        --range.end;
+    return range;
 }
 
 /// A column of the product. Channels last, the channels of a phase lie together; otherwise the phases of a channel do:
@@ -160,24 +183,26 @@ struct Column {
 };
 __device__ constexpr int column_of(const Column& c) {
     if (parts > 1) {
-        const int slot = c.slot_d * AxisH::slots + c.slot_h;
-        const int number = channels_last ? slot * out_group + c.channel : c.channel * slots_dh + slot;
-        return number / part_n * tile_n + c.slot_w * part_n + number % part_n;
+        const int slot = (c.slot_d * AxisH::slots + c.slot_h) * part_slots + c.slot_w % part_slots;
+        const int number = channels_last ? slot * out_group + c.channel : c.channel * slots_dh * part_slots + slot;
+        return number / part_n * tile_n + c.slot_w / part_slots * part_n + number % part_n;
     }
     const int slot = (c.slot_d * AxisH::slots + c.slot_h) * AxisW::slots + c.slot_w;
     return channels_last ? slot * out_group + c.channel : c.channel * slots + slot;
 }
-__device__ constexpr Column column_at(int number) {
+__device__ constexpr Column column_at(int column) {
+    u32 number = static_cast<u32>(column);
+    int part = 0;
     if (parts > 1) {
-        const int slot_w = number % tile_n / part_n;
+        part = static_cast<int>(number % tile_n / part_n);
         number = number / tile_n * part_n + number % part_n;
-        const int channel = channels_last ? number % out_group : number / slots_dh;
-        const int slot = channels_last ? number / out_group : number % slots_dh;
-        return {channel, slot / AxisH::slots, slot % AxisH::slots, slot_w};
     }
-    const int channel = channels_last ? number % out_group : number / slots;
-    const int slot = channels_last ? number / out_group : number % slots;
-    return {channel, slot / (AxisH::slots * AxisW::slots), slot / AxisW::slots % AxisH::slots, slot % AxisW::slots};
+    constexpr u32 phases = slots_dh * part_slots;
+    const u32 channel = channels_last ? number % out_group : number / phases;
+    const u32 slot = channels_last ? number / out_group : number % phases;
+    return {static_cast<int>(channel), static_cast<int>(slot / (AxisH::slots * part_slots)),
+            static_cast<int>(slot / part_slots % AxisH::slots),
+            part * part_slots + static_cast<int>(slot % part_slots)};
 }
 
 /// Raw weights lie in units of columns that are neighbours in memory: those of one or several taps.
@@ -368,9 +393,9 @@ __device__ __forceinline__ Position position_of(const Tile& tile, int row, int b
     const int d = split_off(rest, line_runs ? entry_planes : AxisD::box);
     const int entry = line_runs ? rest : tile.batch + rest;
     const bool present = entry < batch && (line_runs ? w < AxisW::box : rest < box_n);
-    return {present ? entry : -1, (tile.q_d + d) * AxisD::stride + tile.phase_d - AxisD::padding,
-            (tile.q_h + h) * AxisH::stride + tile.phase_h - AxisH::padding,
-            (tile.q_w + w) * AxisW::stride + tile.phase_w - AxisW::padding};
+    return {present ? entry : -1, (tile.q_d + d) * AxisD::stride + tile.phase_d - AxisD::before,
+            (tile.q_h + h) * AxisH::stride + tile.phase_h - AxisH::before,
+            (tile.q_w + w) * AxisW::stride + tile.phase_w - AxisW::before};
 }
 
 /// The first row of the input's tile that product `part` of the tile takes at no shift; of lines, behind the tile's
