@@ -32,6 +32,9 @@ public:
     /// guesses none.
     [[nodiscard]] std::optional<double> promise();
 
+    /// Takes `config` as proposed by this search; false where it is known already.
+    [[nodiscard]] bool claim(const Config& config);
+
     [[nodiscard]] std::optional<Config> propose() override;
     void report(const Config& config, std::optional<double> milliseconds) override;
 
