@@ -250,7 +250,8 @@ __device__ __forceinline__ Pipeline make_pipeline() {
 
 /// By all threads, before the first copies; these never write there.
 __device__ __forceinline__ void clear_behind_boxes(const Pipeline& pipeline) {
-    constexpr int vectors = zero_rows * k_operand_row / 16;
+    if constexpr (zero_rows == 0) return;
+    constexpr int vectors = (zero_rows == 0 ? 1 : zero_rows) * k_operand_row / 16;
     for (int i = threadIdx.x; i < input_stages * vectors; i += threads) {
         unsigned char* behind = pipeline.inputs + i / vectors * input_stage + input_rows * k_operand_row;
         store<4>(reinterpret_cast<float*>(behind) + i % vectors * 4, Floats<4>{});

@@ -42,6 +42,9 @@ struct StoreFirst {
                       k_product_rows / team_rows * lines * pitch * static_cast<int>(sizeof(Element)) <= staging_bytes,
                   "the staging holds a chunk of columns");
 
+    /// Vectors of a segment at most.
+    static constexpr int most_vectors =
+        config::store_run * slots_w >= vector ? config::store_run * slots_w / vector : 1;
     /// Unrolled copies: the sums that wait leave few registers.
     static constexpr int copies_in_flight = config::store_bytes >= 16 ? 2 : 4;
 
@@ -252,7 +255,7 @@ struct StoreFirst {
         if constexpr (!shifted) {
             write_whole(tile, chunk);
         } else {
-            for_each_piece<config::store_run * slots_w / vector>(
+            for_each_piece<most_vectors>(
                 tile, chunk,
                 [](int begin, int end, int phase, int number) {
                     const int first = vector_of<vector>(begin, end, phase, number);

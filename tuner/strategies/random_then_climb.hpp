@@ -13,7 +13,7 @@ namespace tconv {
 struct SearchSettings {
     std::uint64_t seed = 1;
     std::int64_t budget = 200;  ///< proposals that the search expects to be asked for
-    double random_share = 0.3;  ///< of the budget: climbing starts once so many are known or proposed
+    double random_share = 0.4;  ///< of the budget: climbing starts once so many are known or proposed
     HillClimbSettings climb;
 };
 
