@@ -3,6 +3,7 @@
 #include "tuner/recall.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 
 #include "tests/support/scratch_folder.hpp"
@@ -192,7 +193,8 @@ TEST_CASE("a search climbs from a former winner once its time is known") {
     scene.spaces.pop_back();
     scene.store("plain", config(8, 0, 64, 2), 1);
     TrialLog log(&scene.database, scene.gpu.device(), test_problem(), 1e-4, "pretended 1");
-    Contest contest(test_problem(), scene.gpu.device(), scene.spaces, 1, 10, 1e-4);  // climbs from 3 known on
+    constexpr std::int64_t budget = 10;
+    Contest contest(test_problem(), scene.gpu.device(), scene.spaces, 1, budget, 1e-4);
     const std::vector<FormerWinner> former = recall_trials(log, contest);
     REQUIRE(former.size() == 1);
     CHECK(former.front().family == "plain");
@@ -200,7 +202,8 @@ TEST_CASE("a search climbs from a former winner once its time is known") {
     REQUIRE(first);
     CHECK(first->config == config(8, 0, 64, 2));
     contest.report("plain", first->config, 0.001);
-    for (int i = 0; i < 2; ++i) {
+    const auto known_before_climbs = std::llround(SearchSettings{}.random_share * budget);
+    for (std::int64_t known = 1; known < known_before_climbs; ++known) {
         const auto other = contest.next();
         REQUIRE(other);
         contest.report("plain", other->config, 50);
