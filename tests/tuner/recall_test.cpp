@@ -192,7 +192,7 @@ TEST_CASE("a search climbs from a former winner once its time is known") {
     scene.spaces.pop_back();
     scene.store("plain", config(8, 0, 64, 2), 1);
     TrialLog log(&scene.database, scene.gpu.device(), test_problem(), 1e-4, "pretended 1");
-    Contest contest(test_problem(), scene.gpu.device(), scene.spaces, 1, 10, 1e-4);  // climbs from 3 known on
+    Contest contest(test_problem(), scene.gpu.device(), scene.spaces, 1, 10, 1e-4);  // climbs from 4 known on
     const std::vector<FormerWinner> former = recall_trials(log, contest);
     REQUIRE(former.size() == 1);
     CHECK(former.front().family == "plain");
@@ -200,7 +200,7 @@ TEST_CASE("a search climbs from a former winner once its time is known") {
     REQUIRE(first);
     CHECK(first->config == config(8, 0, 64, 2));
     contest.report("plain", first->config, 0.001);
-    for (int i = 0; i < 2; ++i) {
+    for (int i = 0; i < 3; ++i) {
         const auto other = contest.next();
         REQUIRE(other);
         contest.report("plain", other->config, 50);
