@@ -14,7 +14,7 @@ struct StoreFirst {
     static constexpr int team_rows = config::store_rows;
     static constexpr int team = 2 * team_rows;  // threads
     static constexpr int vector = config::store_bytes / static_cast<int>(sizeof(Element));
-    static constexpr bool shifted = config::store_shifted != 0;
+    static constexpr bool shifted = !channels_last && config::store_shifted != 0;
     static constexpr int segments = config::store_segments;
     static constexpr int pitch = config::line_pitch;  // elements
     static constexpr int slots_w = AxisW::slots;
