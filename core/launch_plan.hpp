@@ -79,6 +79,8 @@ struct LaunchPlan {
     /// Bytes that every tensor's address must be a multiple of: a power of two, at least the element's size. The
     /// addresses of the workspace and of the packed weights are multiples of `workspace_alignment`.
     std::int64_t alignment = k_default_alignment;
+    /// Sums of small integers come out exact, rounded once. Not so where inputs are transformed by fractions.
+    bool exact_on_integers = true;
     friend bool operator==(const LaunchPlan&, const LaunchPlan&) = default;
 };
 

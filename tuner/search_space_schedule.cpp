@@ -100,6 +100,7 @@ private:
         check(space_.packed_weight_bytes, false);
         check(space_.error, false);
         check(space_.strict.formula, false);
+        check(space_.exact_on_integers, false);
         check(space_.compile_seconds, false);
         check(space_.time, false);
     }

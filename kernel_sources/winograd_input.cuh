@@ -1,0 +1,71 @@
+// The input's transform: [matrix][channel][row].
+#pragma once
+
+#include "winograd_weights.cuh"
+
+namespace tconv::winograd {
+
+/// The window that a class of a row's tile reads of one channel; zeros outside the image.
+template <class D, class H, class W>
+__device__ __forceinline__ void load_window(float (&window)[D::points * H::points * W::points], const Element* input,
+                                            const Row& row, int channel) {
+    const int first_d = D::window(row.d);
+    const int first_h = H::window(row.h);
+    const int first_w = W::window(row.w);
+    const i64 line = row.entry * problem::in_channels + channel;
+    const Element* source = input + ((line * AxisD::input + first_d) * AxisH::input + first_h) * AxisW::input + first_w;
+#pragma unroll
+    for (int d = 0; d < D::points; ++d) {
+        const bool inside_d = first_d + d >= 0 && first_d + d < AxisD::input;
+#pragma unroll
+        for (int h = 0; h < H::points; ++h) {
+            const bool inside_h = inside_d && first_h + h >= 0 && first_h + h < AxisH::input;
+#pragma unroll
+            for (int w = 0; w < W::points; ++w) {
+                const bool inside = inside_h && first_w + w >= 0 && first_w + w < AxisW::input;
+                const i64 offset = (static_cast<i64>(d) * AxisH::input + h) * AxisW::input + w;
+                window[(d * H::points + h) * W::points + w] = inside ? to_float(load_readonly(source + offset)) : 0;
+            }
+        }
+    }
+}
+
+template <class D, class H, class W>
+__device__ __forceinline__ void transform_tile(const Element* input, float* transformed, const Row& row, int channel,
+                                               i64 number, i64 pitch) {
+    float window[D::points * H::points * W::points];
+    load_window<D, H, W>(window, input, row, channel);
+    float by_w[D::points * H::points * W::points];
+    apply<typename W::Transform::OfInputs, D::points * H::points, 1>(window, by_w);
+    float by_h[D::points * H::points * W::points];
+    apply<typename H::Transform::OfInputs, D::points, W::points>(by_w, by_h);
+    float all[D::points * H::points * W::points];
+    apply<typename D::Transform::OfInputs, 1, H::points * W::points>(by_h, all);
+
+    const int matrix = matrix_of(channel / in_group, D::point, H::point, W::point);
+    float* target = transformed + input_line(matrix, channel % in_group, pitch) + number;
+#pragma unroll
+    for (int d = 0; d < D::points; ++d) {
+#pragma unroll
+        for (int h = 0; h < H::points; ++h) {
+#pragma unroll
+            for (int w = 0; w < W::points; ++w)
+                target[input_line(matrix_of(0, d, h, w), 0, pitch)] = all[(d * H::points + h) * W::points + w];
+        }
+    }
+}
+
+/// A row of a channel a thread: neighbours are neighbouring rows.
+__device__ __forceinline__ void transform_input(const Element* input, float* transformed, int batch) {
+    const i64 rows = static_cast<i64>(batch) * tiles;
+    const i64 number = static_cast<i64>(blockIdx.x) * k_transform_threads + threadIdx.x;
+    if (number >= rows * problem::in_channels) return;
+    const Row row = row_at(number % rows);
+    const int channel = static_cast<int>(number / rows);
+    with_classes(static_cast<int>(blockIdx.y), [&](auto d, auto h, auto w) {
+        transform_tile<decltype(d), decltype(h), decltype(w)>(input, transformed, row, channel, number % rows,
+                                                              row_pitch(rows));
+    });
+}
+
+}  // namespace tconv::winograd

@@ -1,0 +1,94 @@
+// The matrix products of all points: [matrix][column][row].
+#pragma once
+
+#include "winograd_shape.cuh"
+
+namespace tconv::winograd {
+
+constexpr int chunks = (in_group + chunk - 1) / chunk;
+constexpr int tiles_n = (columns + tile_n - 1) / tile_n;
+
+/// A block's share of the work: rows and columns of one matrix.
+struct Tile {
+    i64 row;
+    int column;
+    int matrix;
+};
+
+struct Work {
+    const float* input;
+    const float* weight;
+    float* products;
+    i64 rows;
+    Tile tile;
+    Tile kept;
+
+    __device__ __forceinline__ bool find(i64 number) {
+        const i64 tiles_m = (rows + tile_m - 1) / tile_m;
+        if (number >= tiles_m * tiles_n * matrices) return false;
+        tile.column = static_cast<int>(number % tiles_n) * tile_n;
+        number /= tiles_n;
+        tile.row = number % tiles_m * tile_m;
+        tile.matrix = static_cast<int>(number / tiles_m);
+        return true;
+    }
+    __device__ __forceinline__ int first_chunk() const { return 0; }
+    __device__ __forceinline__ int end_chunk() const { return chunks; }
+    __device__ __forceinline__ void place() {}
+
+    /// Quads of `Size` neighbours of each of a chunk's channels; `line` and `end` are the operand's first and last
+    /// neighbour.
+    template <int Size>
+    __device__ __forceinline__ static void copy(float (&target)[chunk][Size], const float* operand, i64 pitch, i64 left,
+                                                int first_channel) {
+        constexpr int line = Size / k_quad;
+#pragma unroll
+        for (int i = 0; i < pieces_of<Size, k_quad>; ++i) {
+            const int piece = i * threads + static_cast<int>(threadIdx.x);
+            const int channel = piece / line;
+            if (channel >= chunk) break;
+            const int place = piece % line * k_quad;
+            const bool valid = first_channel + channel < in_group && place < left;
+            copy_async<16>(&target[channel][place],
+                           valid ? operand + (first_channel + channel) * pitch + place : operand, valid);
+        }
+    }
+    __device__ __forceinline__ void start(Chunk& target, int number) const {
+        if (number >= chunks) return;
+        const i64 pitch = row_pitch(rows);
+        copy(target.input, input + input_line(tile.matrix, 0, pitch) + tile.row, pitch, rows - tile.row,
+             number * chunk);
+        copy(target.weight, weight + weight_line(tile.matrix, 0) + tile.column, column_pitch, columns - tile.column,
+             number * chunk);
+    }
+    __device__ __forceinline__ void finish(Chunk&) const {}
+    __device__ __forceinline__ void keep() {
+        kept = tile;
+    }
+
+    /// Lines are whole quads, so a quad that begins inside is written as one.
+    __device__ __forceinline__ void store(const Sums& sums) const {
+        const i64 pitch = row_pitch(rows);
+#pragma unroll
+        for (int quad_n = 0; quad_n < quads_n; ++quad_n) {
+#pragma unroll
+            for (int j = 0; j < k_quad; ++j) {
+                const int column = kept.column + quad_column(quad_n) + j;
+                if (column >= columns) continue;
+                float* line = products + product_line(kept.matrix, column, pitch);
+#pragma unroll
+                for (int quad = 0; quad < quads_m; ++quad) {
+                    const i64 row = kept.row + quad_row(quad);
+                    if (row >= rows) continue;
+                    Floats<k_quad> values;
+#pragma unroll
+                    for (int i = 0; i < k_quad; ++i)
+                        values.v[i] = sums[quad][i][quad_n][j];
+                    store_global<k_quad>(line + row, values);
+                }
+            }
+        }
+    }
+};
+
+}  // namespace tconv::winograd
