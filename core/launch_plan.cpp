@@ -16,8 +16,9 @@ std::int64_t batch_tiles(const Launch& launch, std::int64_t batch) {
 
 std::vector<std::string> kernel_names(const LaunchPlan& plan) {
     std::vector<std::string> names;
-    for (const Launch& launch : plan.launches)
-        names.push_back(launch.kernel);
+    for (const Launch& launch : plan.launches) {
+        if (std::find(names.begin(), names.end(), launch.kernel) == names.end()) names.push_back(launch.kernel);
+    }
     return names;
 }
 

@@ -97,7 +97,7 @@ struct LaunchPlan {
 void check_plan(const LaunchPlan& plan, const Problem& problem, const DeviceInfo& device,
                 std::int64_t workspace_limit = std::int64_t{1} << 30);
 
-/// Entry names of the plan's launches, in order.
+/// Entry names of the plan's launches, each once, in order.
 [[nodiscard]] std::vector<std::string> kernel_names(const LaunchPlan& plan);
 
 /// Blocks that CUDA allows along an axis of a grid (0: x).

@@ -56,14 +56,15 @@ __device__ __forceinline__ void transform_tile(const Element* input, float* tran
 }
 
 /// A row of a channel a thread: neighbours are neighbouring rows.
-__device__ __forceinline__ void transform_input(const Element* input, float* transformed, int batch) {
-    const i64 rows = static_cast<i64>(batch) * tiles;
+__device__ __forceinline__ void transform_input(const Element* input, float* transformed, const Part& part) {
+    const i64 rows = part.rows();
     const i64 number = static_cast<i64>(blockIdx.x) * k_transform_threads + threadIdx.x;
     if (number >= rows * problem::in_channels) return;
     const Row row = row_at(number % rows);
     const int channel = static_cast<int>(number / rows);
+    const Element* source = input + part.first * problem::in_channels * AxisD::input * AxisH::input * AxisW::input;
     with_classes(static_cast<int>(blockIdx.y), [&](auto d, auto h, auto w) {
-        transform_tile<decltype(d), decltype(h), decltype(w)>(input, transformed, row, channel, number % rows,
+        transform_tile<decltype(d), decltype(h), decltype(w)>(source, transformed, row, channel, number % rows,
                                                               row_pitch(rows));
     });
 }

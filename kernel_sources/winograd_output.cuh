@@ -156,13 +156,15 @@ __device__ __forceinline__ void store_outputs(const Outputs& outputs, const Plac
 }
 
 __device__ __forceinline__ void transform_products(const float* workspace, const Element* bias, Element* output,
-                                                   int batch) {
-    const i64 rows = static_cast<i64>(batch) * tiles;
+                                                   const Part& part) {
+    constexpr i64 entry = problem::out_channels * AxisD::output * AxisH::output * AxisW::output;
+    const i64 rows = part.rows();
+    const i64 pitch = row_pitch(rows);
     const i64 number = static_cast<i64>(blockIdx.x) * k_output_threads + threadIdx.x;
     const bool inside = number < rows * (problem::out_channels * phases_dh);
+    if (rows == 0) return;
     const Place place = place_at(inside ? number : 0, rows);
     Outputs outputs = {};
-    const i64 pitch = row_pitch(rows);
     if (inside) add_products(outputs, workspace + products_offset(pitch) + place.row, place, pitch);
     if constexpr (problem::bias) {
         const float added = to_float(load_readonly(bias + place.channel));
@@ -170,7 +172,7 @@ __device__ __forceinline__ void transform_products(const float* workspace, const
         for (int i = 0; i < lines * run; ++i)
             outputs[i / run][i % run] += added;
     }
-    store_outputs(outputs, place, inside, output);
+    store_outputs(outputs, place, inside, output + part.first * entry);
 }
 
 }  // namespace tconv::winograd

@@ -117,6 +117,22 @@ __device__ __forceinline__ int column_of(int channel, int phase_d, int phase_h, 
     return ((channel * AxisD::columns + phase_d) * AxisH::columns + phase_h) * AxisW::columns + phase_w;
 }
 
+/// The batch goes in `parts`, one after the other in the same workspace: the entries of one, counted from `first`.
+struct PartNumber {
+    i64 value;
+};
+struct Part {
+    i64 first;
+    i64 entries;  // none past the last
+    __device__ __forceinline__ Part(PartNumber number, int batch) {
+        const i64 most = (batch + config::parts - 1) / config::parts;
+        first = number.value * most;
+        const i64 left = batch - first;
+        entries = left < 0 ? 0 : left < most ? left : most;
+    }
+    __device__ __forceinline__ i64 rows() const { return entries * tiles; }
+};
+
 /// A row is a tile of a batch entry.
 struct Row {
     i64 entry;

@@ -60,7 +60,7 @@ TEST_CASE("every value of every parameter of the winograd family is right in the
         parse_key("2d n2 ci40 co16 g1 i8x9 k4x4 s2x2 p1x1 op0x0 d1x1 bias f32 nchw"),
         parse_key("3d n2 ci64 co9 g1 i4x4x5 k3x3x3 s2x2x2 p1x1x1 op1x1x1 d1x1x1 nobias f32 nchw"),
         parse_key("2d n1 ci32 co16 g1 i9x4 k5x1 s2x1 p2x0 op0x0 d1x1 nobias bf16 nchw"),
-        parse_key("1d n5 ci72 co40 g2 i60 k16 s8 p4 op0 d1 bias f16 nchw"),
+        parse_key("1d n7 ci72 co40 g2 i60 k16 s8 p4 op0 d1 bias f16 nchw"),
     };
     test::check_every_value("winograd", problems, 167);
 }
