@@ -56,21 +56,35 @@ struct Axis {
         return most;
     }
 
+    /// What is a constant of a class, and what is not where both are alike.
     template <int Number>
     struct Class {
-        static constexpr int phase = Number == 0 ? 0 : split;
         static constexpr int phases = Number == 0 ? split : stride - split;
-        static constexpr int taps = most_taps(phase, phases);
+        static constexpr int taps = most_taps(Number == 0 ? 0 : split, phases);
         static constexpr int points = Tile + taps - 1;
-        /// Number of its first point among the axis'.
-        static constexpr int point = Number == 0 ? 0 : Tile + most_taps(0, split) - 1;
-        /// First input of a tile's window.
-        __device__ static constexpr int window(int tile_number) {
-            return tile_number * Tile + first_input + shift(phase) - (taps - 1);
-        }
         using Transform = Filter<Tile, taps>;
+        int phase;         // its first
+        int point;         // number of its first point among the axis'
+        int first_window;  // first input of the first tile
     };
-    static constexpr int points = Class<0>::points + (classes == 2 ? Class<1>::points : 0);
+    static constexpr int first_points = Class<0>::points;
+    static constexpr int points = first_points + (classes == 2 ? Class<1>::points : 0);
+    static constexpr bool alike =
+        classes == 2 && first_points == Class<1>::points && Class<0>::phases == Class<1>::phases;
+    template <int Number>
+    __device__ static constexpr Class<Number> class_at(int number) {
+        const int phase = number == 0 ? 0 : split;
+        return {phase, number == 0 ? 0 : first_points, first_input + shift(phase) - (Class<Number>::taps - 1)};
+    }
+    /// body(the class of that number).
+    template <class Body>
+    __device__ __forceinline__ static void with_class(int number, const Body& body) {
+        if (classes == 1 || alike || number == 0) {
+            body(class_at<0>(number));
+        } else {
+            if constexpr (classes == 2 && !alike) body(class_at<1>(1));
+        }
+    }
     /// Phases that a column tells apart: those of the larger class.
     static constexpr int columns = split > stride - split ? split : stride - split;
 };
@@ -130,7 +144,8 @@ struct Part {
         const i64 left = batch - first;
         entries = left < 0 ? 0 : left < most ? left : most;
     }
-    __device__ __forceinline__ i64 rows() const { return entries * tiles; }
+    /// Fewer than 2^31: no memory holds more.
+    __device__ __forceinline__ int rows() const { return static_cast<int>(entries * tiles); }
 };
 
 /// A row is a tile of a batch entry.
@@ -138,29 +153,34 @@ struct Row {
     i64 entry;
     int d, h, w;
 };
-__device__ __forceinline__ Row row_at(i64 number) {
-    int rest = static_cast<int>(number % tiles);
+__device__ __forceinline__ Row row_at(int number) {
+    int rest = number % tiles;
     const int w = rest % AxisW::tiles;
     rest /= AxisW::tiles;
     return {number / tiles, rest / AxisH::tiles, rest % AxisH::tiles, w};
 }
 
-/// Calls body(class along the depth, height, width) for a number of a class of three axes.
+/// A thread's number among rows of several lines.
+struct Place {
+    int line;
+    int row;
+};
+__device__ __forceinline__ Place place_of(i64 number, int rows) {
+    // Division of 64-bit numbers costs as much as the transform of a short tile.
+    if (number < 0x80000000ll) {
+        const u32 small = static_cast<u32>(number);
+        const u32 line = small / static_cast<u32>(rows);
+        return {static_cast<int>(line), static_cast<int>(small - line * static_cast<u32>(rows))};
+    }
+    return {static_cast<int>(number / rows), static_cast<int>(number % rows)};
+}
+
+/// body(class along the depth, height, width) of a number of them.
 template <class Body>
 __device__ __forceinline__ void with_classes(int number, const Body& body) {
-    toom_cook::for_each_number<AxisD::classes>([&](auto d) {
-        toom_cook::for_each_number<AxisH::classes>([&](auto h) {
-            toom_cook::for_each_number<AxisW::classes>([&](auto w) {
-                constexpr int d_number = decltype(d)::value;
-                constexpr int h_number = decltype(h)::value;
-                constexpr int w_number = decltype(w)::value;
-                constexpr int own = (d_number * AxisH::classes + h_number) * AxisW::classes + w_number;
-                if (classes == 1 || number == own) {
-                    body(typename AxisD::template Class<d_number>{}, typename AxisH::template Class<h_number>{},
-                         typename AxisW::template Class<w_number>{});
-                }
-            });
-        });
+    AxisD::with_class(number / (AxisH::classes * AxisW::classes), [&](auto d) {
+        AxisH::with_class(number / AxisW::classes % AxisH::classes,
+                          [&](auto h) { AxisW::with_class(number % AxisW::classes, [&](auto w) { body(d, h, w); }); });
     });
 }
 

@@ -18,9 +18,9 @@ __device__ __forceinline__ void load_taps(float (&taps)[D::taps * H::taps * W::t
         for (int h = 0; h < H::taps; ++h) {
 #pragma unroll
             for (int w = 0; w < W::taps; ++w) {
-                const int k_d = AxisD::first_tap(D::phase + phase_d) + d * AxisD::stride;
-                const int k_h = AxisH::first_tap(H::phase + phase_h) + h * AxisH::stride;
-                const int k_w = AxisW::first_tap(W::phase + phase_w) + w * AxisW::stride;
+                const int k_d = AxisD::first_tap(phase_d) + d * AxisD::stride;
+                const int k_h = AxisH::first_tap(phase_h) + h * AxisH::stride;
+                const int k_w = AxisW::first_tap(phase_w) + w * AxisW::stride;
                 const bool inside = k_d < AxisD::kernel && k_h < AxisH::kernel && k_w < AxisW::kernel;
                 const i64 tap = (static_cast<i64>(k_d) * AxisH::kernel + k_h) * AxisW::kernel + k_w;
                 const i64 offset = weight_offset<i64>(false, in_channel, channel, tap, out_group, kernel);
@@ -32,7 +32,8 @@ __device__ __forceinline__ void load_taps(float (&taps)[D::taps * H::taps * W::t
 
 /// One column of one input channel: all its points.
 template <class D, class H, class W>
-__device__ __forceinline__ void transform_column(const Element* weight, float* transformed, i64 number) {
+__device__ __forceinline__ void transform_column(const D& of_d, const H& of_h, const W& of_w, const Element* weight,
+                                                 float* transformed, i64 number) {
     constexpr int phases = D::phases * H::phases * W::phases;
     const int in_channel = static_cast<int>(number / (out_group * phases));
     if (in_channel >= problem::in_channels) return;
@@ -41,7 +42,8 @@ __device__ __forceinline__ void transform_column(const Element* weight, float* t
     const int phase_h = rest / W::phases % H::phases;
     const int phase_w = rest % W::phases;
     float taps[D::taps * H::taps * W::taps];
-    load_taps<D, H, W>(taps, weight, in_channel, rest / phases, phase_d, phase_h, phase_w);
+    load_taps<D, H, W>(taps, weight, in_channel, rest / phases, of_d.phase + phase_d, of_h.phase + phase_h,
+                       of_w.phase + phase_w);
 
     float by_w[D::taps * H::taps * W::points];
     apply<typename W::Transform::OfTaps, D::taps * H::taps, 1>(taps, by_w);
@@ -52,7 +54,8 @@ __device__ __forceinline__ void transform_column(const Element* weight, float* t
 
     const int group = in_channel / in_group;
     const int column = column_of(rest / phases, phase_d, phase_h, phase_w);
-    float* target = transformed + weight_line(matrix_of(group, D::point, H::point, W::point), in_channel % in_group);
+    float* target =
+        transformed + weight_line(matrix_of(group, of_d.point, of_h.point, of_w.point), in_channel % in_group);
 #pragma unroll
     for (int d = 0; d < D::points; ++d) {
 #pragma unroll
@@ -66,9 +69,8 @@ __device__ __forceinline__ void transform_column(const Element* weight, float* t
 
 __device__ __forceinline__ void transform_weights(const Element* weight, float* transformed) {
     const i64 number = static_cast<i64>(blockIdx.x) * k_transform_threads + threadIdx.x;
-    with_classes(static_cast<int>(blockIdx.y), [&](auto d, auto h, auto w) {
-        transform_column<decltype(d), decltype(h), decltype(w)>(weight, transformed, number);
-    });
+    with_classes(static_cast<int>(blockIdx.y),
+                 [&](auto d, auto h, auto w) { transform_column(d, h, w, weight, transformed, number); });
 }
 
 }  // namespace tconv::winograd
