@@ -22,9 +22,8 @@ using toom_cook::Filter;
 constexpr int in_group = static_cast<int>(problem::in_channels / problem::groups);
 constexpr int out_group = static_cast<int>(problem::out_channels / problem::groups);
 constexpr int groups = static_cast<int>(problem::groups);
-constexpr bool apart = config::apart != 0;
 
-template <i64 Input, i64 Output, i64 Kernel, i64 Stride, i64 Padding, int Tile>
+template <i64 Input, i64 Output, i64 Kernel, i64 Stride, i64 Padding, int Tile, bool Apart>
 struct Axis {
     static constexpr int input = static_cast<int>(Input);
     static constexpr int output = static_cast<int>(Output);
@@ -33,19 +32,19 @@ struct Axis {
     static constexpr int tile = Tile;
     static constexpr int before = static_cast<int>(Padding % Stride);
     /// Outputs before the first that the first position would have.
-    static constexpr int lead = apart ? 0 : before;
+    static constexpr int lead = Apart ? 0 : before;
     static constexpr int first_input = static_cast<int>(Padding / Stride);
     static constexpr int positions = (output + lead + stride - 1) / stride;
     static constexpr int tiles = (positions + tile - 1) / tile;
     /// Phases of the first class.
-    static constexpr int split = !apart        ? stride
+    static constexpr int split = !Apart        ? stride
                                  : before != 0 ? stride - before
                                                : (kernel % stride != 0 ? kernel % stride : stride);
     static constexpr int classes = split < stride ? 2 : 1;
 
     /// Phase of the position's input that a phase is, and how many inputs later it is.
-    __device__ static constexpr int first_tap(int phase) { return apart ? (phase + before) % stride : phase; }
-    __device__ static constexpr int shift(int phase) { return apart ? (phase + before) / stride : 0; }
+    __device__ static constexpr int first_tap(int phase) { return Apart ? (phase + before) % stride : phase; }
+    __device__ static constexpr int shift(int phase) { return Apart ? (phase + before) / stride : 0; }
     __device__ static constexpr int taps(int phase) {
         return first_tap(phase) < kernel ? (kernel - first_tap(phase) - 1) / stride + 1 : 0;
     }
@@ -88,12 +87,12 @@ struct Axis {
     /// Phases that a column tells apart: those of the larger class.
     static constexpr int columns = split > stride - split ? split : stride - split;
 };
-#define TCONV_AXIS(axis)                                                                                \
+#define TCONV_AXIS(axis, number)                                                                        \
     Axis<problem::input_##axis, problem::output_##axis, problem::kernel_##axis, problem::stride_##axis, \
-         problem::padding_##axis, config::tile_##axis>
-using AxisD = TCONV_AXIS(d);
-using AxisH = TCONV_AXIS(h);
-using AxisW = TCONV_AXIS(w);
+         problem::padding_##axis, config::tile_##axis, (config::apart_axes >= number)>
+using AxisD = TCONV_AXIS(d, 3);
+using AxisH = TCONV_AXIS(h, 2);
+using AxisW = TCONV_AXIS(w, 1);
 #undef TCONV_AXIS
 
 constexpr int points = AxisD::points * AxisH::points * AxisW::points;

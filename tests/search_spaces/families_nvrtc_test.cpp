@@ -130,8 +130,8 @@ TEST_CASE("NVRTC compiles the winograd family for every number of axes, with pha
     for (const char* text : {"3d n64 ci256 co128 g1 i8x8x8 k4x4x4 s2x2x2 p1x1x1 op0x0x0 d1x1x1 nobias f32 nchw",
                              "2d n4 ci512 co256 g1 i64x64 k3x3 s2x2 p0x0 op0x0 d1x1 nobias f32 nchw",
                              "1d n16 ci512 co256 g1 i32 k16 s8 p4 op0 d1 bias f16 nchw"}) {
-        for (const std::int64_t apart : {0, 1})
-            check_compiles("winograd", text, draw, [&](const Config& c) { return c.at("apart") == apart; });
+        for (const bool apart : {false, true})
+            check_compiles("winograd", text, draw, [&](const Config& c) { return (c.at("apart_axes") > 0) == apart; });
     }
 }
 
