@@ -112,6 +112,7 @@ std::string to_json(const LaunchPlan& plan) {
               {"constants", plan.constants},
               {"workspace_bytes", plan.workspace_bytes},
               {"workspace_bytes_per_batch", plan.workspace_bytes_per_batch},
+              {"workspace_batch_tile", plan.workspace_batch_tile},
               {"packed_weight_bytes", plan.packed_weight_bytes},
               {"alignment", plan.alignment},
               {"exact_on_integers", plan.exact_on_integers},
@@ -142,6 +143,7 @@ LaunchPlan launch_plan_from_json(const std::string& text) {
         plan.constants = config_from_json(json.at("constants").dump());
         plan.workspace_bytes = json.at("workspace_bytes").get<std::int64_t>();
         plan.workspace_bytes_per_batch = json.at("workspace_bytes_per_batch").get<std::int64_t>();
+        plan.workspace_batch_tile = json.value("workspace_batch_tile", std::int64_t{1});
         plan.packed_weight_bytes = json.value("packed_weight_bytes", std::int64_t{0});
         plan.alignment = json.value("alignment", k_default_alignment);
         plan.exact_on_integers = json.value("exact_on_integers", true);

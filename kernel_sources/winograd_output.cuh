@@ -86,7 +86,8 @@ __device__ __forceinline__ void add_products(Outputs& outputs, const float* prod
 
 /// Output of the tile's position (d, h) along the depth and the height, at the run's first place; false outside.
 __device__ __forceinline__ bool find_line(i64& offset, const Target& target, int d, int h) {
-    const int o_d = (target.tile.d * AxisD::tile + d) * AxisD::stride + target.phase_d - AxisD::lead;
+    const int o_d =
+        ((target.tile.d - (AxisD::kept - 1)) * AxisD::tile + d) * AxisD::stride + target.phase_d - AxisD::lead;
     const int o_h = (target.tile.h * AxisH::tile + h) * AxisH::stride + target.phase_h - AxisH::lead;
     const int o_w = target.tile.w * run - AxisW::lead;
     const i64 line = target.tile.entry * problem::out_channels + target.channel;

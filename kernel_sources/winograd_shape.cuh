@@ -35,7 +35,6 @@ struct Axis {
     static constexpr int lead = Apart ? 0 : before;
     static constexpr int first_input = static_cast<int>(Padding / Stride);
     static constexpr int positions = (output + lead + stride - 1) / stride;
-    static constexpr int tiles = (positions + tile - 1) / tile;
     /// Phases of the first class.
     static constexpr int split = !Apart        ? stride
                                  : before != 0 ? stride - before
@@ -55,11 +54,16 @@ struct Axis {
         return most;
     }
 
+    /// Taps that are not filtered but summed up as input channels are: those of an axis whose tiles are one position.
+    static constexpr int kept = Tile == 1 ? most_taps(0, stride) : 1;
+    /// The first `kept - 1` are positions before the first: their inputs are read by the taps of others.
+    static constexpr int tiles = (positions + tile - 1) / tile + kept - 1;
+
     /// What is a constant of a class, and what is not where both are alike.
     template <int Number>
     struct Class {
         static constexpr int phases = Number == 0 ? split : stride - split;
-        static constexpr int taps = most_taps(Number == 0 ? 0 : split, phases);
+        static constexpr int taps = Tile == 1 ? 1 : most_taps(Number == 0 ? 0 : split, phases);
         static constexpr int points = Tile + taps - 1;
         using Transform = Filter<Tile, taps>;
         int phase;         // its first
@@ -73,7 +77,8 @@ struct Axis {
     template <int Number>
     __device__ static constexpr Class<Number> class_at(int number) {
         const int phase = number == 0 ? 0 : split;
-        return {phase, number == 0 ? 0 : first_points, first_input + shift(phase) - (Class<Number>::taps - 1)};
+        return {phase, number == 0 ? 0 : first_points,
+                first_input + shift(phase) - (kept - 1) - (Class<Number>::taps - 1)};
     }
     /// body(the class of that number).
     template <class Body>
@@ -96,7 +101,14 @@ using AxisW = TCONV_AXIS(w, 1);
 #undef TCONV_AXIS
 
 constexpr int points = AxisD::points * AxisH::points * AxisW::points;
-constexpr int tiles = AxisD::tiles * AxisH::tiles * AxisW::tiles;
+/// Tiles of one place along the depth: whole quads where taps along the depth are kept, which read rows that lie so far
+/// apart.
+constexpr int plane =
+    AxisD::kept == 1 ? AxisH::tiles * AxisW::tiles : (AxisH::tiles * AxisW::tiles + k_quad - 1) / k_quad * k_quad;
+constexpr int tiles = AxisD::tiles * plane;
+/// What a product sums up over.
+constexpr int depth = AxisD::kept * in_group;
+static_assert(AxisH::kept == 1 && AxisW::kept == 1, "taps along the height and the width are filtered");
 constexpr int columns = out_group * AxisD::columns * AxisH::columns * AxisW::columns;
 constexpr int classes = AxisD::classes * AxisH::classes * AxisW::classes;
 
@@ -112,8 +124,8 @@ constexpr int matrices = groups * points;
 __device__ __forceinline__ int matrix_of(int group, int point_d, int point_h, int point_w) {
     return ((group * AxisD::points + point_d) * AxisH::points + point_h) * AxisW::points + point_w;
 }
-__device__ __forceinline__ i64 weight_line(int matrix, int channel) {
-    return (static_cast<i64>(matrix) * in_group + channel) * column_pitch;
+__device__ __forceinline__ i64 weight_line(int matrix, int kept_tap, int channel) {
+    return (static_cast<i64>(matrix) * depth + kept_tap * in_group + channel) * column_pitch;
 }
 __device__ __forceinline__ i64 input_line(int matrix, int channel, i64 pitch) {
     return (static_cast<i64>(matrix) * in_group + channel) * pitch;
@@ -153,10 +165,9 @@ struct Row {
     int d, h, w;
 };
 __device__ __forceinline__ Row row_at(int number) {
-    int rest = number % tiles;
-    const int w = rest % AxisW::tiles;
-    rest /= AxisW::tiles;
-    return {number / tiles, rest / AxisH::tiles, rest % AxisH::tiles, w};
+    const int of_entry = number % tiles;
+    const int of_plane = of_entry % plane;
+    return {number / tiles, of_entry / plane, of_plane / AxisW::tiles, of_plane % AxisW::tiles};
 }
 
 /// A thread's number among rows of several lines.

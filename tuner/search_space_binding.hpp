@@ -153,6 +153,7 @@ private:
     std::optional<Bound> compile_seconds_;
     std::optional<Bound> time_;
     std::optional<Bound> workspace_per_batch_;
+    std::optional<Bound> workspace_batch_tile_;
     std::optional<Bound> packed_weight_;
     std::optional<Bound> exact_on_integers_;
 

@@ -97,6 +97,7 @@ private:
             check_launch(launch);
         check(space_.workspace_bytes, false);
         check(space_.workspace_bytes_per_batch, false);
+        check(space_.workspace_batch_tile, false);
         check(space_.packed_weight_bytes, false);
         check(space_.error, false);
         check(space_.strict.formula, false);

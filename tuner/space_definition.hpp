@@ -84,6 +84,7 @@ struct SpaceDefinition {
     std::vector<LaunchDefinition> launches;
     Formula workspace_bytes;
     Formula workspace_bytes_per_batch;
+    Formula workspace_batch_tile;
     Formula packed_weight_bytes;
     std::vector<DefaultConfig> defaults;
     Formula error;              ///< largest relative error that a config is expected to have

@@ -133,6 +133,19 @@ TEST_CASE("a plan stored without batch tiles covers one batch entry at a time") 
     CHECK(launch_plan_from_json(older) == sample_plan());
 }
 
+TEST_CASE("a workspace for a part of the batch grows by whole parts") {
+    LaunchPlan plan = sample_plan();
+    plan.workspace_bytes = 100;
+    plan.workspace_bytes_per_batch = 40;
+    plan.workspace_batch_tile = 4;
+    CHECK(workspace_for(plan, 1) == 140);
+    CHECK(workspace_for(plan, 4) == 140);
+    CHECK(workspace_for(plan, 5) == 180);
+    CHECK(launch_plan_from_json(to_json(plan)) == plan);
+    CHECK_THAT(refusal([](LaunchPlan& p) { p.workspace_batch_tile = 0; }),
+               contains("workspace_batch_tile (0) must be at least 1"));
+}
+
 TEST_CASE("malformed plans are refused") {
     const std::string good = to_json(sample_plan());
     CHECK_THROWS_AS(launch_plan_from_json(""), Error);

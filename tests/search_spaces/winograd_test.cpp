@@ -84,6 +84,16 @@ TEST_CASE("winograd says that integers do not come out exact") {
         CHECK(!winograd().plan(p, test::h200(), config).exact_on_integers);
 }
 
+TEST_CASE("taps along the depth that winograd keeps are right") {
+    test::Draw draw(181);
+    const SearchSpace keeping = test::space_with("winograd", "tile_d", 1);
+    for (const char* text : {"3d n3 ci32 co16 g1 i5x9x7 k3x3x3 s1x1x1 p0x0x0 op0x0x0 d1x1x1 nobias f32 nchw",
+                             "3d n2 ci72 co8 g2 i4x6x6 k4x4x4 s2x2x2 p1x1x1 op0x0x0 d1x1x1 bias f32 nchw",
+                             "3d n1 ci40 co9 g1 i3x5x8 k5x3x2 s2x1x1 p3x1x0 op1x0x0 d1x1x1 bias bf16 nchw"}) {
+        test::check_drawn(keeping, draw, parse_key(text), 3);
+    }
+}
+
 TEST_CASE("tiles of every size are right along every axis, with one to five taps a phase") {
     test::Draw draw(179);
     const std::vector<std::string> axes{"2d n1 ci32 co16 g1 i6x7 k%x3 s1x1 p0x1 op0x0 d1x1 nobias f32 nchw",
