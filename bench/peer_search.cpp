@@ -102,6 +102,10 @@ private:
         timed.error = outcome.error.relative;
         if (outcome.kind == OutcomeKind::valid) return true;
         fail(fmt::format("{}: {}", timed.runnable.description, outcome.reason));
+        if (result_.refused.empty()) {
+            result_.refused =
+                fmt::format("{}, {:.4f} ms: {}", timed.runnable.description, timed.milliseconds, outcome.reason);
+        }
         return false;
     }
 

@@ -51,6 +51,7 @@ struct PeerFinalists {
     std::vector<Finalist> finalists;  ///< fastest first; empty: none is right
     std::int64_t offered = 0;
     std::int64_t failed = 0;  ///< could not be built, failed, or were wrong
+    std::string refused;      ///< the fastest that was wrong, how fast and why; empty: none was
     std::string reason;       ///< why there is none, one sentence
 };
 

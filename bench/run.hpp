@@ -26,6 +26,7 @@ struct Contestant {
     std::int64_t offered = 0;  ///< ways that it offers for this problem and precision
     std::int64_t failed = 0;   ///< of these, those that could not be built or run, or were wrong
     std::int64_t workspace_bytes = 0;
+    std::string refused;  ///< the fastest of those that were wrong, how fast and why; empty: none was
 };
 
 /// One layer in one mode and layout.

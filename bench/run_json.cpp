@@ -31,6 +31,7 @@ Json contestant_json(const std::optional<Contestant>& side, bool peer) {
     if (peer) {
         json["offered"] = side->offered;
         json["failed"] = side->failed;
+        json["refused"] = side->refused;
     } else {
         json["family"] = side->description;
         json["rung"] = side->rung;
@@ -78,6 +79,7 @@ std::optional<Contestant> contestant_of(const Json& json) {
     take(json, "rung", side.rung);
     take(json, "offered", side.offered);
     take(json, "failed", side.failed);
+    take(json, "refused", side.refused);
     take(json, "workspace_bytes", side.workspace_bytes);
     take(json, "config", side.config);
     take(json, "samples", side.timing.samples);

@@ -168,6 +168,7 @@ void BenchSession::interleave(Sides& sides, BenchResult& result) {
         peer.error = finalist.error;
         peer.offered = sides.peer.offered;
         peer.failed = sides.peer.failed;
+        peer.refused = sides.peer.refused;
         peer.workspace_bytes = finalist.runnable.workspace_bytes + finalist.runnable.packed_weight_bytes;
         peer.timing = std::move(timing);
     }

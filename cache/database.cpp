@@ -42,24 +42,33 @@ const std::string& other_batches_sql() {
     return sql;
 }
 
+constexpr std::string_view k_trials =
+    "trial t JOIN problem p ON p.id = t.problem JOIN device d ON d.id = t.device JOIN template s ON s.id = t.template ";
+
+/// Conditions and order of the trials of a problem and device that a program may be served.
+constexpr std::string_view k_served_trials =
+    "p.key = ?1 AND d.key = ?2 AND t.outcome = 'valid' AND t.plan IS NOT NULL AND t.median_ms > 0 "
+    "AND t.error_relative <= ?3 AND t.strict >= ?4 ORDER BY t.dropped_early, t.rank_ms, t.error_relative";
+
 const std::string& trials_sql() {
     static const std::string sql = fmt::format(
-        "SELECT {} FROM trial t JOIN problem p ON p.id = t.problem JOIN device d ON d.id = t.device "
-        "JOIN template s ON s.id = t.template "
+        "SELECT {} FROM {} "
         "WHERE p.key = ?1 AND d.key = ?2 AND (?3 = '' OR s.name = ?3) AND (?4 = '' OR s.source_hash = ?4) "
         "ORDER BY t.id",
-        select_trial_sql());
+        select_trial_sql(), k_trials);
+    return sql;
+}
+
+const std::string& former_trials_sql() {
+    static const std::string sql = fmt::format("SELECT {} FROM {} WHERE s.name = ?5 AND s.source_hash <> ?6 AND {}",
+                                               select_trial_sql(), k_trials, k_served_trials);
     return sql;
 }
 
 const std::string& winner_sql() {
     static const std::string sql = fmt::format(
-        "SELECT {}, b.size, b.content_hash, b.compressed FROM trial t JOIN problem p ON p.id = t.problem "
-        "JOIN device d ON d.id = t.device JOIN template s ON s.id = t.template "
-        "LEFT JOIN binary b ON b.key = t.binary_key "
-        "WHERE p.key = ?1 AND d.key = ?2 AND t.outcome = 'valid' AND t.plan IS NOT NULL AND t.median_ms > 0 "
-        "AND t.error_relative <= ?3 AND t.strict >= ?4 ORDER BY t.dropped_early, t.rank_ms, t.error_relative",
-        select_trial_sql());
+        "SELECT {}, b.size, b.content_hash, b.compressed FROM {} LEFT JOIN binary b ON b.key = t.binary_key WHERE {}",
+        select_trial_sql(), k_trials, k_served_trials);
     return sql;
 }
 
@@ -88,6 +97,19 @@ struct Database::Impl {
         if (warnings.size() >= k_most_warnings) return;
         warnings.push_back(fmt::format("{} of the database '{}' is passed over: {}", about, connection->path().string(),
                                        reason.what()));
+    }
+
+    /// Shows `visit` the trials of `rows` until it returns false.
+    void show_trials(sqlite::Statement& rows, const Problem& problem, const std::function<bool(Trial)>& visit) {
+        while (rows.step()) {
+            std::optional<Trial> trial;
+            try {
+                trial = read_trial(rows, problem);
+            } catch (const Error& error) {
+                warn(fmt::format("trial {}", rows.integer(k_trial_column_count - 1)), error);
+            }
+            if (trial && !visit(*std::move(trial))) return;
+        }
     }
 
     /// The id that `sql` finds for what `bind` binds; the row is there.
@@ -246,14 +268,19 @@ std::vector<Trial> Database::trials(const Problem& problem, const std::string& d
     sqlite::Statement rows = impl_->query(trials_sql());
     rows.bind(key(problem)).bind(device_key).bind(template_name).bind(template_hash);
     std::vector<Trial> result;
-    while (rows.step()) {
-        try {
-            result.push_back(read_trial(rows, problem));
-        } catch (const Error& error) {
-            impl_->warn(fmt::format("trial {}", rows.integer(k_trial_column_count - 1)), error);
-        }
-    }
+    impl_->show_trials(rows, problem, [&](Trial trial) {
+        result.push_back(std::move(trial));
+        return true;
+    });
     return result;
+}
+
+void Database::visit_former_trials(const Problem& problem, const std::string& device_key,
+                                   const std::string& template_name, const std::string& template_hash, double tolerance,
+                                   bool strict, const std::function<bool(Trial)>& visit) const {
+    sqlite::Statement rows = impl_->query(former_trials_sql());
+    rows.bind(key(problem)).bind(device_key).bind(tolerance).bind(strict).bind(template_name).bind(template_hash);
+    impl_->show_trials(rows, problem, visit);
 }
 
 std::optional<Winner> Database::winner(const Problem& problem, const DeviceInfo& device, double tolerance,

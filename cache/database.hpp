@@ -97,6 +97,13 @@ public:
                                             const std::string& template_name = {},
                                             const std::string& template_hash = {}) const;
 
+    /// Shows `visit` the valid trials of a template's other versions than `template_hash`, within `tolerance` and
+    /// strict where that is asked, in the order in which they would be served, until it returns false. Damaged rows are
+    /// passed over.
+    void visit_former_trials(const Problem& problem, const std::string& device_key, const std::string& template_name,
+                             const std::string& template_hash, double tolerance, bool strict,
+                             const std::function<bool(Trial)>& visit) const;
+
     /// The fastest valid trial within `tolerance` that can be launched: with machine code unless `device` is an
     /// emulator. Of strict trials alone where that is asked. Damaged rows are passed over.
     [[nodiscard]] std::optional<Winner> winner(const Problem& problem, const DeviceInfo& device, double tolerance,

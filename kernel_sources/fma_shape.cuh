@@ -10,6 +10,7 @@ constexpr bool native = sizeof(Element) == 2;  // 16-bit elements lie in shared 
 
 constexpr bool tap_pairs = false;  // a step takes channels at one offset
 constexpr bool warpgroups = false;
+constexpr bool packs_input = false;
 constexpr int product_phases = 1;
 
 /// Words of one position, and their channels, that one step along K takes.

@@ -3,9 +3,10 @@
 //
 // One warpgroup of a block only starts copies: boxes of positions by a tensor map of the input (channels last, 128
 // bytes of channels a position, zeros outside), weights as packed images; or tensors of 16 bits by tensor maps as they
-// are. The others multiply what has arrived and store tiles of the output. A block takes tile after tile, so the copies
-// of the next tile run while the last one is stored. Two blocks may form a cluster, whose producers load what both need
-// once for both.
+// are. (Its other warps may pack the input.) The others multiply what has arrived and store tiles of the output. A
+// block takes tile after tile, so the copies of the next tile run while the last one is stored. Two blocks may form a
+// cluster, whose producers load what both need once for both.
+#include "hopper_block_pack.cuh"
 #include "hopper_pack.cuh"
 #include "hopper_pipeline.cuh"
 #include "hopper_shape.cuh"
@@ -17,16 +18,30 @@ namespace tconv::hopper {
 /// others take.
 constexpr int k_all_registers = 65536;
 constexpr int registers_at_start = k_all_registers / (threads * config::blocks) / 8 * 8;
-constexpr int k_producer_registers = consumers >= 3 ? 32 : 40;
+constexpr int producer_registers = block_pack ? 80 : consumers >= 3 ? 32 : 40;
 constexpr int registers_left =
-    ((registers_at_start > 255 ? 248 : registers_at_start) * (consumers + 1) - k_producer_registers) / consumers / 8 *
-    8;
+    ((registers_at_start > 255 ? 248 : registers_at_start) * (consumers + 1) - producer_registers) / consumers / 8 * 8;
 constexpr int consumer_registers = registers_left > 240 ? 240 : registers_left;
+constexpr bool share_registers = consumer_registers > registers_at_start;
 
-/// The products of one step for the first `Parts` parts. Split operands: high * high, high * low, low * high.
-template <int Parts>
-__device__ __forceinline__ void multiply_step(float (&sums)[rows][tile_n / 2], const unsigned char* input,
-                                              const int (&first_rows)[rows], const unsigned char* weights, bool add) {
+/// Sums that begin as zeros are live from there on alone. A tile's first products would begin without, but to the
+/// assembler they read what is left from the tile before, which it keeps over store and search: in memory, where that
+/// is more than there are registers.
+constexpr bool zeroed = rows * tile_n >= 384;
+
+__device__ __forceinline__ void set_zero(float (&sums)[rows][tile_n / 2]) {
+#pragma unroll
+    for (int row = 0; row < rows; ++row) {
+#pragma unroll
+        for (int i = 0; i < tile_n / 2; ++i)
+            sums[row][i] = 0;
+    }
+}
+
+/// The products of parts [Begin, End) in step number `step`. Split operands: high * high, high * low, low * high.
+template <int Begin, int End>
+__device__ __forceinline__ void multiply_parts(float (&sums)[rows][tile_n / 2], const unsigned char* input,
+                                               const int (&first_rows)[rows], const unsigned char* weights, int step) {
     constexpr int pieces = k_operand_row / k_operand_step;
     constexpr int half_row = k_operand_row / 2;
     constexpr int products = split ? 3 * pieces / 2 : pieces;
@@ -35,8 +50,9 @@ __device__ __forceinline__ void multiply_step(float (&sums)[rows][tile_n / 2], c
     for (int row = 0; row < rows; ++row) {
         const unsigned char* left = input + first_rows[row] * k_operand_row;
 #pragma unroll
-        for (int i = 0; i < Parts * products; ++i) {
-            const int part = i / products;
+        for (int i = 0; i < (End - Begin) * products; ++i) {
+            const int part = Begin + i / products;
+            const bool add = zeroed || step > (parts > 1 ? part_steps(part).begin : 0);
             const int k = i % products;
             const int halves = split ? k / (pieces / 2) : 0;
             const int from = (split ? k % (pieces / 2) : k) * k_operand_step;
@@ -51,6 +67,21 @@ __device__ __forceinline__ void multiply_step(float (&sums)[rows][tile_n / 2], c
         }
     }
     wgmma_commit();
+}
+
+/// The products of one step, the tile's number `step` and number `j_w` along the width.
+__device__ __forceinline__ void multiply_step(float (&sums)[rows][tile_n / 2], const unsigned char* input,
+                                              const int (&first_rows)[rows], const unsigned char* weights, int step,
+                                              int j_w) {
+    constexpr PartRange first = step_parts(0);
+    constexpr PartRange last = step_parts(AxisW::max_taps - 1);
+    if (!first.all() && j_w == 0) {
+        multiply_parts<first.begin, first.end>(sums, input, first_rows, weights, step);
+    } else if (!last.all() && j_w + 1 == AxisW::max_taps) {
+        multiply_parts<last.begin, last.end>(sums, input, first_rows, weights, step);
+    } else {
+        multiply_parts<0, parts>(sums, input, first_rows, weights, step);
+    }
 }
 
 // Warpgroups that begin one after another stay apart, so that one stores while the others multiply. What lies between
@@ -73,18 +104,12 @@ __device__ __forceinline__ void count_ahead(int& steps, const Pipeline& pipeline
 
 __device__ __forceinline__ void multiply_tile(float (&sums)[rows][tile_n / 2], const Tile& tile, Turns& turns,
                                               const Pipeline& pipeline, const int (&first_rows)[rows], int& ahead) {
-    if (tile.taps() == 0) {
-#pragma unroll
-        for (int row = 0; row < rows; ++row) {
-#pragma unroll
-            for (int i = 0; i < tile_n / 2; ++i)
-                sums[row][i] = 0;
-        }
-        return;
-    }
+    if (zeroed || tile.taps() == 0) set_zero(sums);
+    if (tile.taps() == 0) return;
     // What the products in flight still read.
     int used_stage = -1;
     int used_input = -1;
+    const int past_line = line_runs ? tile.first_place() % pitch_w : 0;
     int step = 0;
 #pragma unroll 1
     for (int block = tile.first_block; block < tile.end_block; ++block) {
@@ -101,16 +126,12 @@ __device__ __forceinline__ void multiply_tile(float (&sums)[rows][tile_n / 2], c
                         const int d = (AxisD::max_taps - 1 - j_d) * AxisD::offset_step;
                         const int h = (AxisH::max_taps - 1 - j_h) * AxisH::offset_step;
                         const int w = (AxisW::max_taps - 1 - j_w) * AxisW::offset_step;
-                        input += ((d * pitch_h + h) * pitch_w + w) * k_operand_row;
+                        input += ((d * pitch_h + h) * pitch_w + w + past_line) * k_operand_row;
                     }
                     if constexpr (steps_wait) barrier_wait_together(pipeline.step.full[stage], turns.step.parity);
                     if constexpr (resident) barrier_wait_together(pipeline.resident[step / barrier_steps], 0);
-                    const unsigned char* weights = pipeline.weights + (resident ? step++ : stage) * weight_stage;
-                    if (last_parts < parts && j_w + 1 == AxisW::max_taps) {
-                        multiply_step<last_parts>(sums, input, first_rows, weights, used_stage >= 0);
-                    } else {
-                        multiply_step<parts>(sums, input, first_rows, weights, used_stage >= 0);
-                    }
+                    const unsigned char* weights = pipeline.weights + (resident ? step : stage) * weight_stage;
+                    multiply_step(sums, input, first_rows, weights, step++, j_w);
                     // The products of the step before are done once only this one's are pending.
                     wgmma_wait<1>();
                     if (steps_wait && used_stage >= 0) release<shared_step_ring>(pipeline.step, used_stage);
@@ -169,8 +190,9 @@ __device__ __forceinline__ void multiply_tiles(const Pipeline& pipeline, const E
     Turns turns;
     Tile tile{};
     int ahead = 0;
-    for (int number = blockIdx.x; find_tile(tile, number, batch); number += gridDim.x) {
-        if (stagger && number == static_cast<int>(blockIdx.x)) {
+    int number = blockIdx.x;
+    for (int wave = 0; find_tile(tile, number, batch); number = tile_in_wave(++wave, pipeline.plan, pipeline.planned)) {
+        if (stagger && wave == 0) {
             if (group > 0) barrier_wait_together(pipeline.ahead[group - 1], 0);
             ahead = steps_ahead(tile);
         }
@@ -217,21 +239,33 @@ extern "C" __global__ void __launch_bounds__(tconv::hopper::threads, tconv::conf
         tma_prefetch_map(input);
         prefetch_weights(weights);
         init_barriers<shared_step_ring>(pipeline.step, step_stages);
-        if constexpr (reuse) init_barriers<shared_input_ring>(pipeline.input, input_stages);
+        if constexpr (reuse)
+            init_barriers<shared_input_ring>(pipeline.input, input_stages, block_pack ? k_packing_warps : 1);
+        if constexpr (block_pack) init_raw(pipeline.raw);
         if constexpr (resident) init_resident(pipeline.resident);
+        if constexpr (planned_tiles) barrier_init(*pipeline.planned, 1);
         for (int i = 0; stagger && i < consumers; ++i)
             barrier_init(pipeline.ahead[i], 1);
         barrier_init_fence();
     }
+    if constexpr (zero_rows > 0) clear_behind_boxes(pipeline);
     sync_all();
     let_next_launch_start();
-    wait_for_launch_before();
+    // Packed inside the block, the input does not depend on it: only who loads weights waits.
+    if (!block_pack || threadIdx.x == consumers * k_warpgroup) wait_for_launch_before();
 
     if (threadIdx.x / k_warpgroup == consumers) {
-        give_registers<k_producer_registers>();
+        if constexpr (share_registers) give_registers<producer_registers>();
         if (threadIdx.x == consumers * k_warpgroup) load_tiles(pipeline, input, weights, batch);
+        if constexpr (block_pack) {
+            if (threadIdx.x >= threads - k_packing_threads) pack_tiles(pipeline, input, batch);
+        }
+        if (planned_tiles && threadIdx.x == consumers * k_warpgroup + 32) {
+            plan_tiles(*pipeline.plan, batch);
+            barrier_arrive(*pipeline.planned);
+        }
     } else {
-        take_registers<consumer_registers>();
+        if constexpr (share_registers) take_registers<consumer_registers>();
         multiply_tiles(pipeline, bias, output, workspace, batch);
     }
     // No block ends while another may still signal its barriers.

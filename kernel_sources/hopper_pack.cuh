@@ -66,6 +66,7 @@ __device__ __forceinline__ T lane_of(const Halves<N>& vector, int i) {
 /// channels and the others along the columns; so do its warps, as far as a row has slices.
 template <int Slices, int Columns>
 struct PackLanes {
+    static constexpr int slices = Slices;
     static constexpr int column_lanes = 32 / Slices;
     static constexpr int row_warps = row_slices / Slices;
     static constexpr int column_warps = k_pack_threads / 32 / row_warps;
@@ -97,9 +98,9 @@ struct Lines {
     }
 };
 
-/// Where an output channel's weights at a tap lie among the packed ones: the row of their operand.
-__device__ __forceinline__ i64 packed_row(int channel, int group, int channel_block, const TapPlace& d,
-                                          const TapPlace& h, const TapPlace& w, int byte) {
+/// Where the row of its operand begins that an output channel's weights at a tap are, among all packed ones.
+__device__ __forceinline__ u32 packed_row(int channel, int group, int channel_block, const TapPlace& d,
+                                          const TapPlace& h, const TapPlace& w) {
     const int number =
         column_of({channel, AxisD::joined ? d.phase : 0, AxisH::joined ? h.phase : 0, AxisW::joined ? w.phase : 0});
     const int class_d = AxisD::joined ? 0 : d.phase;
@@ -107,8 +108,34 @@ __device__ __forceinline__ i64 packed_row(int channel, int group, int channel_bl
     const int class_w = AxisW::joined ? 0 : w.phase;
     const int phase_class = (class_d * AxisH::classes + class_h) * AxisW::classes + class_w;
     const int step = ((channel_block * d.count + d.number) * h.count + h.number) * w.count + w.number;
-    return packed_weights(phase_class, group, number / tile_n) + static_cast<i64>(step) * weight_stage +
-           swizzled<k_operand_row>(number % tile_n * k_operand_row + byte);
+    return static_cast<u32>(packed_weights(phase_class, group, number / tile_n)) +
+           static_cast<u32>(step) * weight_stage + number % tile_n * k_operand_row;
+}
+
+/// Weights are a matrix of input channels times output channels and taps, in the order of memory: transposed, a column
+/// is a row of the operand of its phase. Grid: columns, blocks of channels, groups.
+constexpr int weight_width = out_group * static_cast<int>(kernel_volume);
+constexpr int weight_vector = config::weight_vector;
+/// Lanes that make a whole row together read fewer neighbours in memory: as long as those are 32 bytes.
+constexpr bool whole_weight_rows = weight_vector * problem::element_bytes * (32 / row_slices) >= 32;
+using WeightLanes = PackLanes<whole_weight_rows ? row_slices : 2, weight_vector>;
+static_assert(raw_weights || WeightLanes::columns == config::weight_columns, "the grid covers the weights");
+
+/// A column of the weights.
+struct WeightColumn {
+    int channel, k_d, k_h, k_w;
+};
+__device__ __forceinline__ WeightColumn weight_column(u32 column) {
+    constexpr u32 volume = kernel_volume;
+    const int channel = static_cast<int>(channels_last ? column % out_group : column / volume);
+    u32 tap = channels_last ? column / out_group : column % volume;
+    const int k_w = split_off(tap, AxisW::kernel);
+    const int k_h = split_off(tap, AxisH::kernel);
+    return {channel, static_cast<int>(tap), k_h, k_w};
+}
+__device__ __forceinline__ u32 row_of(const WeightColumn& column, int group, int channel_block) {
+    return packed_row(column.channel, group, channel_block, AxisD::place_of(column.k_d), AxisH::place_of(column.k_h),
+                      AxisW::place_of(column.k_w));
 }
 
 /// The end of the taps that tap `tap` writes: the last one also writes those that joined phases add, which are zero.
@@ -116,45 +143,51 @@ template <class Axis>
 __device__ constexpr int end_of_taps(int tap) {
     return Axis::padded_kernel > Axis::kernel && tap + 1 == Axis::kernel ? Axis::padded_kernel : tap + 1;
 }
+constexpr bool padded_d = AxisD::padded_kernel > AxisD::kernel;
+constexpr bool padded_h = AxisH::padded_kernel > AxisH::kernel;
+constexpr bool padded_w = parts == 1 && AxisW::padded_kernel > AxisW::kernel;
 
-/// Weights are a matrix of input channels times output channels and taps, in the order of memory: transposed, a column
-/// is a row of the operand of its phase. Grid: columns, blocks of channels, groups.
-constexpr int weight_width = out_group * static_cast<int>(kernel_volume);
-constexpr int weight_vector = config::weight_vector;
-using WeightLanes = PackLanes<2, weight_vector>;
-static_assert(raw_weights || WeightLanes::columns == config::weight_columns, "the grid covers the weights");
+__device__ __forceinline__ void store_padding(unsigned char* packed, const WeightColumn& column, int group,
+                                              int channel_block, int byte) {
+    for (int d = column.k_d; d < end_of_taps<AxisD>(column.k_d); ++d) {
+        for (int h = column.k_h; h < end_of_taps<AxisH>(column.k_h); ++h) {
+            for (int w = column.k_w; w < (padded_w ? end_of_taps<AxisW>(column.k_w) : column.k_w + 1); ++w) {
+                if (d == column.k_d && h == column.k_h && w == column.k_w) continue;
+                store_slice(packed,
+                            swizzled<k_operand_row>(row_of({column.channel, d, h, w}, group, channel_block) + byte),
+                            {});
+            }
+        }
+    }
+}
 
 __device__ __forceinline__ void pack_weights(const Element* weight, unsigned char* packed) {
     const int channel_block = blockIdx.y;
     const int group = blockIdx.z;
     const WeightLanes lanes = WeightLanes::of_thread();
     const int channel = channel_block * block_channels + lanes.channel;
+    const int byte = lanes.channel / slice_channels * 16;
     const int first_column = static_cast<int>(blockIdx.x) * WeightLanes::columns + lanes.column;
-    if (first_column >= weight_width) return;
+    const bool present = first_column < weight_width;
     const Lines<weight_vector> lines(
         weight + (static_cast<i64>(group) * in_group + channel) * weight_width + first_column, weight_width,
-        in_group - channel);
+        present ? in_group - channel : 0);
+    // Each lane finds the row of one of the warp's columns while the weights are on their way.
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+    const int lane_column = lane / WeightLanes::slices * weight_vector;  // the warp's number of the thread's first one
+    const u32 lane_row =
+        row_of(weight_column(static_cast<u32>(first_column - lane_column + lane)), group, channel_block);
+    u32 rows_of_columns[weight_vector];
 #pragma unroll
-    for (int i = 0; i < weight_vector; ++i) {
-        const u32 column = first_column + i;
-        constexpr u32 volume = kernel_volume;
-        const int out_channel = static_cast<int>(channels_last ? column % out_group : column / volume);
-        u32 tap = channels_last ? column / out_group : column % volume;
-        const int k_w = split_off(tap, AxisW::kernel);
-        const int k_h = split_off(tap, AxisH::kernel);
-        const int k_d = static_cast<int>(tap);
-        Slice slice = lines.slice(i);
-        for (int d = k_d; d < end_of_taps<AxisD>(k_d); ++d) {
-            for (int h = k_h; h < end_of_taps<AxisH>(k_h); ++h) {
-                for (int w = k_w; w < (parts > 1 ? k_w + 1 : end_of_taps<AxisW>(k_w)); ++w) {
-                    const i64 row =
-                        packed_row(out_channel, group, channel_block, AxisD::place_of(d), AxisH::place_of(h),
-                                   AxisW::place_of(w), lanes.channel / slice_channels * 16);
-                    store_slice(packed, row, slice);
-                    slice = {};
-                }
-            }
-        }
+    for (int i = 0; i < weight_vector; ++i)
+        rows_of_columns[i] = __shfl_sync(0xffffffffu, lane_row, lane_column + i);
+    if (!present) return;
+#pragma unroll
+    for (int i = 0; i < weight_vector; ++i)
+        store_slice(packed, swizzled<k_operand_row>(rows_of_columns[i] + byte), lines.slice(i));
+    if constexpr (padded_d || padded_h || padded_w) {
+        for (int i = 0; i < weight_vector; ++i)
+            store_padding(packed, weight_column(static_cast<u32>(first_column + i)), group, channel_block, byte);
     }
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "cluster.cuh"
+#include "hopper_order.cuh"
 #include "hopper_stage.cuh"
 
 namespace tconv::hopper {
@@ -32,13 +33,22 @@ struct Turn {
     }
 };
 
+/// Raw slices of boxes that are packed inside the block (hopper_block_pack.cuh), and the warps that pack.
+constexpr int raw_stages = config::raw_stages;
+constexpr int raw_stage = config::raw_stage_bytes;
+constexpr int k_packing_warps = 3;
+
 struct Pipeline {
     Ring input;  // with barriers of its own where boxes are reused
-    Ring step;   // of the weights, unless they are resident, and of boxes that are not reused
+    Ring raw;
+    Ring step;  // of the weights, unless they are resident, and of boxes that are not reused
     unsigned char* inputs;
     unsigned char* weights;
     Barrier* resident;  // weights have arrived, for good
-    Barrier* ahead;     // number i: warpgroup i is so far that the next one may begin
+    unsigned char* raw_slices;
+    Barrier* ahead;    // number i: warpgroup i is so far that the next one may begin
+    Barrier* planned;  // the block's plan is made
+    Plan* plan;
     unsigned char* staging;
 };
 
@@ -70,10 +80,36 @@ __device__ __forceinline__ void load_box(u32 number, unsigned char* shared, cons
     }
 }
 
+/// The lines of which the tile has places and the next ones, each with the planes that taps along the depth read.
+__device__ __forceinline__ void load_lines(const Tile& tile, int channel, u32 turn, unsigned char* stage,
+                                           const TensorMap& input, Barrier& full) {
+    const int first_d = tile.q_d - tile.taps_d.offset - AxisD::halo;
+    const int first_h = tile.q_h - tile.taps_h.offset - AxisH::halo;
+    const int w = tile.q_w - tile.taps_w.offset - AxisW::halo;
+    int entry = tile.first_place() / pitch_w;
+    int h = split_off(entry, plane_lines);
+    int d = split_off(entry, entry_planes);
+#pragma unroll 1
+    for (int line = 0; line < pitch_h; ++line) {
+#pragma unroll
+        for (int plane = 0; plane < pitch_d; ++plane)
+            load_box<share_input>(turn + line * pitch_d + plane,
+                                  stage + (plane * pitch_h + line) * (pitch_w * k_operand_row), input, full,
+                                  {channel, w, first_h + h, first_d + d + plane, entry});
+        if (++h < plane_lines) continue;
+        h = 0;
+        if (++d < entry_planes) continue;
+        d = 0;
+        ++entry;
+    }
+}
+
 __device__ __forceinline__ void load_input(const Tile& tile, int block, int j_d, int j_h, int j_w, u32 turn,
                                            unsigned char* stage, const TensorMap& input, Barrier& full) {
     const int channel = (tile.group * channel_blocks + block) * map_row;
-    if constexpr (flat) {
+    if constexpr (line_runs) {
+        load_lines(tile, channel, turn, stage, input, full);
+    } else if constexpr (flat) {
 #pragma unroll
         for (int i = 0; i < box_n; ++i) {
             const int run = tile.batch + i;
@@ -94,14 +130,19 @@ __device__ __forceinline__ void load_input(const Tile& tile, int block, int j_d,
     }
 }
 
-/// Bytes of a step's weights.
-__device__ constexpr int weight_bytes_of(int j_w) {
-    return parts == 1 ? weight_stage : step_parts(j_w) * part_n * k_operand_row;
+/// Weights of a step: those of the parts that it multiplies, where they lie in the step's.
+struct WeightBytes {
+    int from, count;
+};
+__device__ constexpr WeightBytes weight_bytes_of(int j_w) {
+    if (parts == 1) return {0, weight_stage};
+    const PartRange range = step_parts(j_w);
+    return {range.begin * part_n * k_operand_row, (range.end - range.begin) * part_n * k_operand_row};
 }
 
 /// `bytes` of step number `step` of the tile, that of block `block` of channels and tap `tap`. Where weights are shared
 /// each block loads a part for all.
-__device__ __forceinline__ void load_weights(const Tile& tile, int block, int tap, int, int, u32 turn,
+__device__ __forceinline__ void load_weights(const Tile& tile, int block, int tap, int, const WeightBytes&, u32 turn,
                                              unsigned char* stage, const TensorMap& weights, Barrier& full) {
 #pragma unroll
     for (int i = 0; i < weight_boxes; ++i) {
@@ -110,16 +151,16 @@ __device__ __forceinline__ void load_weights(const Tile& tile, int block, int ta
                                 {box.column, box.unit, block * block_channels, tile.group});
     }
 }
-__device__ __forceinline__ void load_weights(const Tile& tile, int, int, int step, int bytes, u32, unsigned char* stage,
-                                             const unsigned char* packed, Barrier& full) {
+__device__ __forceinline__ void load_weights(const Tile& tile, int, int, int step, const WeightBytes& bytes, u32,
+                                             unsigned char* stage, const unsigned char* packed, Barrier& full) {
     packed +=
         packed_weights(tile.phase_class, tile.group, tile.column / tile_n) + static_cast<i64>(step) * weight_stage;
     if constexpr (share_weights) {
-        const int part = bytes / cluster_blocks;
-        const int from = static_cast<int>(blockIdx.x % cluster_blocks) * part;
-        tma_load_bytes_to(k_all_blocks, stage + from, packed + from, part, full);
+        const int share = bytes.count / cluster_blocks;
+        const int from = bytes.from + static_cast<int>(blockIdx.x % cluster_blocks) * share;
+        tma_load_bytes_to(k_all_blocks, stage + from, packed + from, share, full);
     } else {
-        tma_load_bytes(stage, packed, bytes, full);
+        tma_load_bytes(stage + bytes.from, packed + bytes.from, bytes.count, full);
     }
 }
 
@@ -135,6 +176,8 @@ __device__ __forceinline__ void load_tile(const Tile& tile, Turns& turns, const 
     for (int block = tile.first_block; block < tile.end_block; ++block) {
         if constexpr (reuse) {
             if (tile.taps() == 0) return;
+        }
+        if constexpr (reuse && !block_pack) {
             Barrier& full = pipeline.input.full[turns.input.stage];
             barrier_wait(pipeline.input.empty[turns.input.stage], turns.input.parity ^ 1);
             barrier_arrive_and_expect(full, input_bytes);
@@ -149,8 +192,8 @@ __device__ __forceinline__ void load_tile(const Tile& tile, Turns& turns, const 
                     const int stage = turns.step.stage;
                     Barrier& full = pipeline.step.full[stage];
                     barrier_wait(pipeline.step.empty[stage], turns.step.parity ^ 1);
-                    const int weight_bytes = weight_bytes_of(j_w);
-                    barrier_arrive_and_expect(full, (resident ? 0 : weight_bytes) + (reuse ? 0 : input_bytes));
+                    const WeightBytes weight_bytes = weight_bytes_of(j_w);
+                    barrier_arrive_and_expect(full, (resident ? 0 : weight_bytes.count) + (reuse ? 0 : input_bytes));
                     if constexpr (!reuse)
                         load_input(tile, block, j_d, j_h, j_w, turns.step.number(),
                                    pipeline.inputs + stage * input_stage, input, full);
@@ -170,7 +213,7 @@ __device__ __forceinline__ void load_resident(const Tile& tile, const Pipeline& 
         Barrier& full = pipeline.resident[step / barrier_steps];
         int rest = step;
         const int j_w = split_off(rest, tile.taps_w.count);
-        barrier_arrive_and_expect(full, weight_bytes_of(j_w));
+        barrier_arrive_and_expect(full, weight_bytes_of(j_w).count);
         const int j_h = split_off(rest, tile.taps_h.count);
         const int j_d = split_off(rest, tile.taps_d.count);
         load_weights(tile, rest, tap_of(tile, j_d, j_h, j_w), step, weight_bytes_of(j_w), 0,
@@ -184,24 +227,58 @@ __device__ __forceinline__ Pipeline make_pipeline() {
     const u64 past = reinterpret_cast<u64>(shared) % 1024;
     unsigned char* inputs = shared + (past == 0 ? 0 : 1024 - past);
     unsigned char* weights = inputs + input_stages * input_stage;
-    unsigned char* staging = weights + weight_stages * weight_stage;
+    unsigned char* raw_slices = weights + weight_stages * weight_stage;
+    unsigned char* staging = raw_slices + (block_pack ? raw_stages * raw_stage : 0);
     Barrier* barriers = reinterpret_cast<Barrier*>(staging + consumers * staging_bytes);
     Barrier* input_barriers = barriers + 2 * step_stages;
-    Barrier* resident_barriers = input_barriers + 2 * input_stages;
+    Barrier* raw_barriers = input_barriers + 2 * input_stages;
+    Barrier* resident_barriers = raw_barriers + (block_pack ? 2 * raw_stages : 0);
+    Barrier* ahead = resident_barriers + (resident ? (weight_stages + barrier_steps - 1) / barrier_steps : 0);
+    Barrier* planned = ahead + consumers;
     return {{input_barriers, input_barriers + input_stages},
+            {raw_barriers, raw_barriers + raw_stages},
             {barriers, barriers + step_stages},
             inputs,
             weights,
             resident_barriers,
-            resident_barriers + (resident ? (weight_stages + barrier_steps - 1) / barrier_steps : 0),
+            raw_slices,
+            ahead,
+            planned,
+            reinterpret_cast<Plan*>(planned + 1),
             staging};
 }
 
+/// By all threads, before the first copies; these never write there.
+__device__ __forceinline__ void clear_behind_boxes(const Pipeline& pipeline) {
+    if constexpr (zero_rows == 0) return;
+    constexpr int vectors = (zero_rows == 0 ? 1 : zero_rows) * k_operand_row / 16;
+    for (int i = threadIdx.x; i < input_stages * vectors; i += threads) {
+        unsigned char* behind = pipeline.inputs + i / vectors * input_stage + input_rows * k_operand_row;
+        store<4>(reinterpret_cast<float*>(behind) + i % vectors * 4, Floats<4>{});
+    }
+    fence_async_proxy();
+}
+
+// What the space leaves for barriers and plan.
+static_assert(8 * (2 * step_stages + 2 * input_stages + (resident ? 32 : 0) + (block_pack ? 2 * raw_stages : 0) +
+                   consumers + 1) +
+                      (planned_tiles ? sizeof(Plan) : 0) <=
+                  576,
+              "barriers and plan have room");
+
+/// Stages that `fillers` threads fill.
 template <bool Shared>
-__device__ __forceinline__ void init_barriers(const Ring& ring, int stages) {
+__device__ __forceinline__ void init_barriers(const Ring& ring, int stages, int fillers = 1) {
     for (int stage = 0; stage < stages; ++stage) {
-        barrier_init(ring.full[stage], 1);
+        barrier_init(ring.full[stage], fillers);
         barrier_init(ring.empty[stage], consumers * (k_warpgroup / 32) * (Shared ? cluster_blocks : 1));
+    }
+}
+
+__device__ __forceinline__ void init_raw(const Ring& ring) {
+    for (int stage = 0; stage < raw_stages; ++stage) {
+        barrier_init(ring.full[stage], 1);
+        barrier_init(ring.empty[stage], k_packing_warps);
     }
 }
 
@@ -234,7 +311,7 @@ __device__ __forceinline__ void load_tiles(const Pipeline& pipeline, const Tenso
     Turns turns;
     Tile tile{};
     if (resident && find_tile(tile, blockIdx.x, batch)) load_resident(tile, pipeline, weights);
-    for (int number = blockIdx.x; find_tile(tile, number, batch); number += gridDim.x)
+    for (int wave = 0; find_tile(tile, tile_in_wave(wave, pipeline.plan, pipeline.planned), batch); ++wave)
         load_tile(tile, turns, pipeline, input, weights);
 }
 

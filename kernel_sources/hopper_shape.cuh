@@ -33,6 +33,8 @@ constexpr bool packed_input = config::pack_input != 0;
 /// N-major.
 constexpr bool raw_input = config::raw_input != 0;
 constexpr bool raw_weights = config::raw_weights != 0;
+/// Channels-first input is brought into the operand's order inside the block.
+constexpr bool block_pack = config::block_pack != 0;
 constexpr Major input_major = raw_input ? Major::mn : Major::k;
 constexpr Major weight_major = raw_weights ? Major::mn : Major::k;
 
@@ -62,31 +64,48 @@ constexpr i64 input_volume = problem::input_d * problem::input_h * problem::inpu
 
 constexpr int box_n = config::box_n;
 constexpr int box_rows = box_n * AxisD::box * AxisH::box * AxisW::box;
-static_assert(box_rows <= tile_m, "the rows of a tile hold a box of positions");
+static_assert(config::reuse == 3 || box_rows <= tile_m, "the rows of a tile hold a box of positions");
 
 // Input that several taps read is loaded once, with a halo (reuse): the rows of a product are then eight times eight
-// positions (1), or 64 along the width (2), and each tap begins at another row. Otherwise each step along K loads its
-// own box, and rows are the positions in order.
+// positions (1), 64 along the width (2), or 64 places of lines that follow one another, of positions and halo (3), and
+// each tap begins at another row. Otherwise each step along K loads its own box, and rows are the positions in order.
 constexpr bool reuse = config::reuse != 0;
+constexpr bool line_runs = config::reuse == 3;
 constexpr int k_product_rows = 64;
 constexpr int part_w = config::reuse == 2 ? k_product_rows : 8;
 constexpr int part_h = k_product_rows / part_w;
 constexpr int parts_w = AxisW::box / part_w;
 constexpr int parts_h = AxisH::box / part_h;
-static_assert(!reuse || (box_rows == tile_m && AxisW::box % part_w == 0 && AxisH::box % part_h == 0),
+static_assert(!block_pack || (reuse && !line_runs && !channels_last && !packed_input),
+              "a box is packed once for all taps");
+static_assert(!reuse || line_runs || (box_rows == tile_m && AxisW::box % part_w == 0 && AxisH::box % part_h == 0),
               "a box is whole products");
-constexpr int pitch_w = AxisW::box + (reuse ? AxisW::halo : 0);
+constexpr int pitch_w = line_runs ? config::line_places : AxisW::box + (reuse ? AxisW::halo : 0);
 constexpr int pitch_h = AxisH::box + (reuse ? AxisH::halo : 0);
 constexpr int pitch_d = AxisD::box + (reuse ? AxisD::halo : 0);
-constexpr int input_rows = box_n * pitch_d * pitch_h * pitch_w;
+constexpr int input_rows = (line_runs ? 1 : box_n) * pitch_d * pitch_h * pitch_w;
 
 // Where no tap shifts the input (flat), the positions of all entries may be one axis, cut into runs of 64, which are
 // one product's; a box is runs behind one another. Raw input begins a run with each entry: there a run is an operand
-// row for each channel.
+// row for each channel. Lines of positions, with their halo, of all planes and entries are one axis likewise: a tile is
+// places along it, its box the lines that these are of, and the halo's.
 constexpr bool flat = config::flat != 0;
+constexpr bool in_order = flat || line_runs;
 constexpr int run_positions = k_product_rows;
 constexpr int run_bytes = run_positions * k_operand_row;
 constexpr int entry_runs = static_cast<int>((input_volume + run_positions - 1) / run_positions);
+constexpr int plane_lines = config::plane_lines;
+constexpr int entry_planes = AxisD::most_positions();
+constexpr i64 entry_places = flat ? input_volume : static_cast<i64>(entry_planes) * plane_lines * pitch_w;
+static_assert(!line_runs ||
+                  (AxisH::rows_follow(plane_lines) && AxisW::box <= pitch_w &&
+                   (AxisW::box + AxisW::halo <= pitch_w || (AxisW::most_pieces() == 1 && AxisW::rows_follow(pitch_w)))),
+              "what a tap reads past the end of a line is zero, or that line's");
+static_assert(!line_runs || (AxisH::box - 1) * pitch_w + 1 >= tile_m || tile_m == AxisH::box * pitch_w,
+              "a tile's places lie in the lines of a box wherever it begins");
+static_assert(!line_runs || (AxisD::box == 1 && box_n * run_positions == tile_m), "a tile is whole runs");
+/// Rows behind the box of lines that are zero: of its last line a tap reads so far.
+constexpr int zero_rows = line_runs ? AxisW::halo : 0;
 static_assert(!flat || (AxisW::box == run_positions && AxisH::box * AxisD::box == 1 && box_rows == tile_m),
               "a box is whole runs");
 static_assert(!raw_input || (flat && run_positions == k_operand_values), "a run is an operand row");
@@ -94,7 +113,7 @@ static_assert(!raw_input || (flat && run_positions == k_operand_values), "a run 
 /// Runs of a call.
 __device__ __forceinline__ int count_runs(int batch) {
     if constexpr (raw_input) return batch * entry_runs;
-    return static_cast<int>((batch * input_volume + run_positions - 1) / run_positions);
+    return static_cast<int>((batch * entry_places + run_positions - 1) / run_positions);
 }
 
 /// Bytes from eight rows of a product to the next.
@@ -110,7 +129,7 @@ constexpr int step_stages = config::step_stages;
 constexpr int weight_stages = config::weight_stages;
 /// Steps of resident weights that arrive at one of at most 32 barriers.
 constexpr int barrier_steps = (weight_stages + 31) / 32;
-constexpr int input_stage = ((reuse ? input_rows : tile_m) * k_operand_row + 1023) / 1024 * 1024;
+constexpr int input_stage = ((reuse ? input_rows + zero_rows : tile_m) * k_operand_row + 1023) / 1024 * 1024;
 /// Raw weights are boxes of 64 columns.
 constexpr int weight_boxes = (tile_n + k_operand_values - 1) / k_operand_values;
 constexpr int weight_box = block_channels * k_operand_row;
@@ -126,15 +145,34 @@ static_assert(!share_input || tiles_n % cluster_blocks == 0, "tiles of columns c
 /// Steps along K for which packed weights of a tile have room.
 constexpr i64 most_steps = static_cast<i64>(channel_blocks) * AxisD::max_taps * AxisH::max_taps * AxisW::max_taps;
 
-/// Phases along the width that are products of their own, side by side in a tile: of a kernel that is no whole number
-/// of strides the last tap is that of the first few alone.
+/// Products side by side in a tile, each of some slots along the width, where not all have taps in the same steps: of
+/// a kernel that is no whole number of strides the last tap is that of the first few phases alone, and where the axis
+/// is aligned some slots begin a step later.
 constexpr int parts = config::parts;
 constexpr int part_n = tile_n / parts;
-static_assert(parts == 1 || (parts == AxisW::slots && columns % tile_n == 0), "a tile is all phases of some columns");
-constexpr int last_parts = parts == 1 ? 1 : AxisW::kernel - (AxisW::max_taps - 1) * AxisW::stride;
+constexpr int part_slots = AxisW::slots / parts;
+static_assert(parts == 1 || (AxisW::slots % parts == 0 && columns % tile_n == 0 && part_n % part_slots == 0),
+              "a tile is all phases of some columns");
+static_assert(parts == 1 || AxisW::kernel >= AxisW::stride, "every phase has a tap");
+static_assert(parts > 1 || !AxisW::aligned, "slots of an aligned axis have taps in different steps");
+
+struct PartRange {
+    int begin, end;
+    __device__ constexpr bool all() const { return begin == 0 && end == parts; }
+};
+__device__ constexpr StepRange part_steps(int part) {
+    return AxisW::slot_steps(part * part_slots);
+}
 /// Parts that have a tap in step `j_w` along the width.
-__device__ constexpr int step_parts(int j_w) {
-    return j_w + 1 == AxisW::max_taps ? last_parts : parts;
+__device__ constexpr PartRange step_parts(int j_w) {
+    if (parts == 1) return {0, 1};
+    const auto takes_part = [=](int part) { return part_steps(part).begin <= j_w && j_w < part_steps(part).end; };
+    PartRange range{0, parts};
+    while (range.begin < parts && !takes_part(range.begin))
+        ++range.begin;
+    while (range.end > range.begin && !takes_part(range.end - 1))
+        --range.end;
+    return range;
 }
 
 /// A column of the product. Channels last, the channels of a phase lie together; otherwise the phases of a channel do:
@@ -145,24 +183,26 @@ struct Column {
 };
 __device__ constexpr int column_of(const Column& c) {
     if (parts > 1) {
-        const int slot = c.slot_d * AxisH::slots + c.slot_h;
-        const int number = channels_last ? slot * out_group + c.channel : c.channel * slots_dh + slot;
-        return number / part_n * tile_n + c.slot_w * part_n + number % part_n;
+        const int slot = (c.slot_d * AxisH::slots + c.slot_h) * part_slots + c.slot_w % part_slots;
+        const int number = channels_last ? slot * out_group + c.channel : c.channel * slots_dh * part_slots + slot;
+        return number / part_n * tile_n + c.slot_w / part_slots * part_n + number % part_n;
     }
     const int slot = (c.slot_d * AxisH::slots + c.slot_h) * AxisW::slots + c.slot_w;
     return channels_last ? slot * out_group + c.channel : c.channel * slots + slot;
 }
-__device__ constexpr Column column_at(int number) {
+__device__ constexpr Column column_at(int column) {
+    u32 number = static_cast<u32>(column);
+    int part = 0;
     if (parts > 1) {
-        const int slot_w = number % tile_n / part_n;
+        part = static_cast<int>(number % tile_n / part_n);
         number = number / tile_n * part_n + number % part_n;
-        const int channel = channels_last ? number % out_group : number / slots_dh;
-        const int slot = channels_last ? number / out_group : number % slots_dh;
-        return {channel, slot / AxisH::slots, slot % AxisH::slots, slot_w};
     }
-    const int channel = channels_last ? number % out_group : number / slots;
-    const int slot = channels_last ? number / out_group : number % slots;
-    return {channel, slot / (AxisH::slots * AxisW::slots), slot / AxisW::slots % AxisH::slots, slot % AxisW::slots};
+    constexpr u32 phases = slots_dh * part_slots;
+    const u32 channel = channels_last ? number % out_group : number / phases;
+    const u32 slot = channels_last ? number / out_group : number % phases;
+    return {static_cast<int>(channel), static_cast<int>(slot / (AxisH::slots * part_slots)),
+            static_cast<int>(slot / part_slots % AxisH::slots),
+            part * part_slots + static_cast<int>(slot % part_slots)};
 }
 
 /// Raw weights lie in units of columns that are neighbours in memory: those of one or several taps.
@@ -194,11 +234,12 @@ struct Tile {
     int group;
     int column;         // first of the product, a multiple of tile_n
     int q_d, q_h, q_w;  // first position of the box
-    int batch;          // first entry of the box; where positions are flat its first run
+    int batch;          // first entry of the box; where positions are in order its first run
     Taps taps_d, taps_h, taps_w;
     int first_block, end_block;  // of input channels
 
     __device__ int taps() const { return taps_d.count * taps_h.count * taps_w.count; }
+    __device__ int first_place() const { return batch * run_positions; }
 };
 
 /// The tap of the tile's phases, of joined axes the first, in a step along K.
@@ -226,14 +267,32 @@ __device__ __forceinline__ int places_of(int boxes) {
     return (boxes + box_step - 1) / box_step * (tiles_n / column_step) * static_cast<int>(problem::groups);
 }
 
+/// How many boxes cover the positions of a tile's phases along each axis, and the batch.
+struct Pieces {
+    int d, h, w, n;
+
+    __device__ int all() const { return w * h * d * n; }
+};
+__device__ __forceinline__ int count_batches(int batch) {
+    return ((in_order ? count_runs(batch) : batch) + box_n - 1) / box_n;
+}
+__device__ __forceinline__ Pieces pieces_of(const Tile& tile, int batch) {
+    return {in_order ? 1 : AxisD::pieces(tile.phase_d), in_order ? 1 : AxisH::pieces(tile.phase_h),
+            flat ? 1 : AxisW::pieces(tile.phase_w), count_batches(batch)};
+}
+/// The same of all phases, of which some may have fewer.
+__device__ __forceinline__ Pieces most_pieces(int batch) {
+    return {line_runs ? 1 : AxisD::most_pieces(), line_runs ? 1 : AxisH::most_pieces(), AxisW::most_pieces(),
+            count_batches(batch)};
+}
+
 /// The column, the first position of the box and what else follows from the phases, for block `rank` of a cluster; of
 /// an odd number of boxes the last one's neighbour lies behind the last batch entry.
-__device__ __forceinline__ void place_tile(Tile& tile, int number, int rank, int batches, int pieces_d, int pieces_h,
-                                           int pieces_w) {
+__device__ __forceinline__ void place_tile(Tile& tile, int number, int rank, const Pieces& pieces) {
     if constexpr (config::tile_order != 0) tile.column = split_off(number, tiles_n / column_step);
     int box = number;
     if constexpr (config::tile_order == 0 || problem::groups > 1) {
-        box = split_off(number, (pieces_w * pieces_h * pieces_d * batches + box_step - 1) / box_step);
+        box = split_off(number, (pieces.all() + box_step - 1) / box_step);
         if constexpr (config::tile_order == 0) tile.column = split_off(number, tiles_n / column_step);
         tile.group = number;
     } else {
@@ -241,9 +300,9 @@ __device__ __forceinline__ void place_tile(Tile& tile, int number, int rank, int
     }
     tile.column = (tile.column * column_step + (share_input ? rank : 0)) * tile_n;
     box = box * box_step + (share_weights ? rank : 0);
-    tile.q_w = AxisW::first(tile.phase_w) + split_off(box, pieces_w) * AxisW::box;
-    tile.q_h = AxisH::first(tile.phase_h) + split_off(box, pieces_h) * AxisH::box;
-    tile.q_d = AxisD::first(tile.phase_d) + split_off(box, pieces_d) * AxisD::box;
+    tile.q_w = AxisW::first(tile.phase_w) + split_off(box, pieces.w) * AxisW::box;
+    tile.q_h = AxisH::first(tile.phase_h) + split_off(box, pieces.h) * AxisH::box;
+    tile.q_d = AxisD::first(tile.phase_d) + split_off(box, pieces.d) * AxisD::box;
     tile.batch = box * box_n;
     tile.taps_d = AxisD::taps(tile.phase_d);
     tile.taps_h = AxisH::taps(tile.phase_h);
@@ -265,26 +324,21 @@ __device__ __forceinline__ bool find_tile(Tile& tile, int number, int batch) {
     const int split = split_off(number, splits);
     tile.first_block = split * channel_blocks / splits;
     tile.end_block = (split + 1) * channel_blocks / splits;
-    const int batches = ((flat ? count_runs(batch) : batch) + box_n - 1) / box_n;
     if constexpr (config::tile_order == 2) {
-        constexpr int pieces_d = AxisD::most_pieces();
-        constexpr int pieces_h = AxisH::most_pieces();
-        constexpr int pieces_w = AxisW::most_pieces();
-        if (number >= classes * places_of(pieces_d * pieces_h * pieces_w * batches)) return false;
+        const Pieces pieces = most_pieces(batch);
+        if (number >= classes * places_of(pieces.all())) return false;
         const int phase_class = split_off(number, classes);
         // Blocks take every so many tiles: turned, so that none always has the same phase.
         set_phases(tile, (phase_class + number) % classes);
-        place_tile(tile, number, rank, batches, pieces_d, pieces_h, pieces_w);
+        place_tile(tile, number, rank, pieces);
         return true;
     }
     for (int phase_class = 0; phase_class < classes; ++phase_class) {
         set_phases(tile, phase_class);
-        const int pieces_w = flat ? 1 : AxisW::pieces(tile.phase_w);
-        const int pieces_h = flat ? 1 : AxisH::pieces(tile.phase_h);
-        const int pieces_d = flat ? 1 : AxisD::pieces(tile.phase_d);
-        const int count = places_of(pieces_w * pieces_h * pieces_d * batches);
+        const Pieces pieces = pieces_of(tile, batch);
+        const int count = places_of(pieces.all());
         if (number < count) {
-            place_tile(tile, number, rank, batches, pieces_d, pieces_h, pieces_w);
+            place_tile(tile, number, rank, pieces);
             return true;
         }
         number -= count;
@@ -317,13 +371,17 @@ __device__ __forceinline__ Position position_of(const Tile& tile, int row, int b
         const int position = run % entry_runs * run_positions + row % run_positions;
         return position_in_order(run < batch * entry_runs && position < volume ? run / entry_runs : -1, position);
     } else if constexpr (flat) {
-        const int number = tile.batch * run_positions + row;
+        const int number = tile.first_place() + row;
         return position_in_order(number / volume < batch ? number / volume : -1, number % volume);
     }
     int rest = row;
     int w = 0;
     int h = 0;
-    if constexpr (reuse) {
+    if constexpr (line_runs) {
+        rest += tile.first_place();
+        w = split_off(rest, pitch_w);
+        h = split_off(rest, plane_lines);
+    } else if constexpr (reuse) {
         w = split_off(rest, part_w);
         h = split_off(rest, part_h);
         w += split_off(rest, parts_w) * part_w;
@@ -332,16 +390,18 @@ __device__ __forceinline__ Position position_of(const Tile& tile, int row, int b
         w = split_off(rest, AxisW::box);
         h = split_off(rest, AxisH::box);
     }
-    const int d = split_off(rest, AxisD::box);
-    const bool present = rest < box_n && tile.batch + rest < batch;
-    return {present ? tile.batch + rest : -1, (tile.q_d + d) * AxisD::stride + tile.phase_d - AxisD::padding,
-            (tile.q_h + h) * AxisH::stride + tile.phase_h - AxisH::padding,
-            (tile.q_w + w) * AxisW::stride + tile.phase_w - AxisW::padding};
+    const int d = split_off(rest, line_runs ? entry_planes : AxisD::box);
+    const int entry = line_runs ? rest : tile.batch + rest;
+    const bool present = entry < batch && (line_runs ? w < AxisW::box : rest < box_n);
+    return {present ? entry : -1, (tile.q_d + d) * AxisD::stride + tile.phase_d - AxisD::before,
+            (tile.q_h + h) * AxisH::stride + tile.phase_h - AxisH::before,
+            (tile.q_w + w) * AxisW::stride + tile.phase_w - AxisW::before};
 }
 
-/// The first row of the input's tile that product `part` of the tile takes at no shift.
+/// The first row of the input's tile that product `part` of the tile takes at no shift; of lines, behind the tile's
+/// first place.
 __device__ __forceinline__ int first_row(int part) {
-    if constexpr (!reuse) return part * k_product_rows;
+    if constexpr (!reuse || line_runs) return part * k_product_rows;
     const int w = split_off(part, parts_w) * part_w;
     const int h = split_off(part, parts_h) * part_h;
     const int d = split_off(part, AxisD::box);

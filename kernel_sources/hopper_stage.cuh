@@ -22,7 +22,7 @@ __device__ __forceinline__ float bias_of(const T* bias, int channel) {
     return to_float(load_readonly(bias + channel));
 }
 
-/// The biases of columns `number` and number + 1.
+/// The biases of columns `number`, which is even, and number + 1.
 struct Pair {
     float v[2];
 };
@@ -31,10 +31,19 @@ __device__ __forceinline__ Pair bias_pair(const Element* bias, const Tile& tile,
     if constexpr (problem::bias) {
 #pragma unroll
         for (int i = 0; i < 2; ++i) {
-            if (number + i < columns) pair.v[i] = bias_of(bias, tile.group * out_group + column_at(number + i).channel);
+            if (i == 1 && !channels_last && slots_dh * part_slots % 2 == 0) {
+                pair.v[1] = pair.v[0];  // two phases of one channel
+            } else if (number + i < columns) {
+                pair.v[i] = bias_of(bias, tile.group * out_group + column_at(number + i).channel);
+            }
         }
     }
     return pair;
+}
+
+/// A sum and its bias, rounded once.
+__device__ __forceinline__ Element biased(float sum, float bias) {
+    return from_float<Element>(problem::bias ? sum + bias : sum);
 }
 
 }  // namespace tconv::hopper

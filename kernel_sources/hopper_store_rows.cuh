@@ -21,8 +21,17 @@ struct StoreFirst {
     static constexpr int lines = chunk_columns / slots_w;  // of a chunk
     static constexpr int line_slots = slots_dh < lines ? slots_dh : lines;
     static constexpr int channels = lines / line_slots;
-    /// Neighbours along the width before the next row; rows of a product begin with one, or anywhere (flat).
+    /// Lines that begin in every eight columns of a part. A thread's columns lie eight apart, so what their lines add
+    /// to a phase differs by constants alone.
+    static constexpr int eight_lines = 8 / (parts > 1 ? part_slots : slots_w);
+    static constexpr bool steady_lines = eight_lines > 0 && eight_lines % line_slots == 0;
+    static_assert(channels_last || parts == 1 || chunk_columns % (8 * parts) == 0,
+                  "a part has whole eights of columns");
+    /// Neighbours along the width, and from a row to the next; rows of a product begin with one, or anywhere (in
+    /// order).
     static constexpr int row_positions = flat ? static_cast<int>(problem::input_w) : AxisW::box;
+    static constexpr int row_step = line_runs ? pitch_w : row_positions;
+    static constexpr bool whole_parts = reuse && !line_runs;
     static constexpr i64 output_volume = problem::output_d * problem::output_h * problem::output_w;
     /// False where all lines of a segment have its phase.
     static constexpr bool line_phases = shifted && problem::output_w % vector != 0;
@@ -33,6 +42,9 @@ struct StoreFirst {
                       k_product_rows / team_rows * lines * pitch * static_cast<int>(sizeof(Element)) <= staging_bytes,
                   "the staging holds a chunk of columns");
 
+    /// Vectors of a segment at most.
+    static constexpr int most_vectors =
+        config::store_run * slots_w >= vector ? config::store_run * slots_w / vector : 1;
     /// Unrolled copies: the sums that wait leave few registers.
     static constexpr int copies_in_flight = config::store_bytes >= 16 ? 2 : 4;
 
@@ -60,26 +72,26 @@ struct StoreFirst {
     __device__ static __forceinline__ Segment segment_of(const Tile& tile, int first_row, int number, int batch) {
         int row = first_row;
         int end = first_row + team_rows;
-        if constexpr (reuse) {
+        if constexpr (whole_parts) {
             row += number * part_w;
             end = row + part_w;
         } else {
-            const int past = place_in_rows(tile, first_row) % row_positions;
-            const int begin = first_row - past + number * row_positions;
+            const int past = place_in_rows(tile, first_row) % row_step;
+            const int begin = first_row - past + number * row_step;
             row = row < begin ? begin : row;
             end = end < begin + row_positions ? end : begin + row_positions;
         }
         return {row, end - row, position_of(tile, row, batch)};
     }
     __device__ static __forceinline__ int segment_number(const Tile& tile, int first_row, int row) {
-        if constexpr (reuse) return row / part_w;
-        return (place_in_rows(tile, first_row) % row_positions + row) / row_positions;
+        if constexpr (whole_parts) return row / part_w;
+        return (place_in_rows(tile, first_row) % row_step + row) / row_step;
     }
     /// The number that a row of the tile has among positions that fill rows along the width.
     __device__ static __forceinline__ int place_in_rows(const Tile& tile, int row) {
         if constexpr (raw_input)
             return (tile.batch + row / run_positions) % entry_runs * run_positions + row % run_positions;
-        return flat ? tile.batch * run_positions + row : row;
+        return in_order ? tile.first_place() + row : row;
     }
 
     /// Where a segment is staged in a line, but for its phase, which has room.
@@ -111,6 +123,20 @@ struct StoreFirst {
     __device__ static __forceinline__ u32 line_phase(int channel, int slot) {
         if constexpr (!line_phases) return 0;
         return static_cast<u32>(channel) * static_cast<u32>(output_volume) + static_cast<u32>(slot_offset(slot));
+    }
+    /// The phase of line `line` of a chunk.
+    __device__ static __forceinline__ int phase_of(const Chunk& chunk, const StagedRow& row, u32 line) {
+        constexpr bool steady_chunks = line_slots == slots_dh && channels * output_volume % vector == 0;
+        u32 phase = row.phase;
+        if constexpr (!steady_chunks) phase += line_phase(chunk.channel, chunk.slot);
+        if constexpr (steady_lines) {
+            constexpr u32 step = static_cast<u32>(eight_lines / line_slots * output_volume % vector);
+            const u32 rest = line % eight_lines;
+            phase += line_phase(rest / line_slots, rest % line_slots) + line / eight_lines * step;
+        } else {
+            phase += line_phase(line / line_slots, line % line_slots);
+        }
+        return static_cast<int>(phase & (vector - 1));
     }
 
     __device__ static void run(const float (&sums)[tile_n / 2], const Tile& tile, int product_row,
@@ -149,8 +175,8 @@ struct StoreFirst {
 #pragma unroll
                 for (int half = 0; half < 2; ++half) {
                     const int from = 4 * (part * (chunk_columns / 8) + j) + 2 * half;
-                    put(chunk, staged_rows[half], column, from_float<Element>(sums[from] + offset.v[0]),
-                        from_float<Element>(sums[from + 1] + offset.v[1]));
+                    put(chunk, staged_rows[half], column, biased(sums[from], offset.v[0]),
+                        biased(sums[from + 1], offset.v[1]));
                 }
             }
             sync_team();
@@ -158,24 +184,49 @@ struct StoreFirst {
         }
     }
 
-    /// Stages chunk `number` of a tile whose phases along the width are parts: in each the same columns belong to it.
+    /// Stages chunk `number` of a tile of several parts: in each the same columns belong to it.
     __device__ static __forceinline__ void put_parts(const float (&sums)[tile_n / 2], const Tile& tile,
                                                      const Element* bias, const Chunk& chunk,
                                                      const StagedRow (&rows)[2], int number) {
+        constexpr int part_columns = chunk_columns / parts;
+        // Columns 2 * (lane % 4) and + 1 of every eight of a part are a phase of two lines, or two phases of one.
+        constexpr int slots_together = part_slots == 1 ? 1 : 2;
+        constexpr int parts_together = part_slots <= 2 ? parts : 1;
         const int lane = threadIdx.x % 32;
 #pragma unroll
-        for (int j = 0; j < lines / 8; ++j) {
-            const int line = 8 * j + 2 * (lane % 4);
-            const Pair offset = bias_pair(bias, tile, tile.column + number * lines + line);
+        for (int j = 0; j < part_columns / 8; ++j) {
+            const int column = 8 * j + 2 * (lane % 4);
+            const Pair offset = bias_pair(bias, tile, tile.column + number * part_columns + column);
 #pragma unroll
-            for (int i = 0; i < 4; ++i) {
-                const auto value = [&](int slot) {
-                    const int from = 4 * ((slot * part_n + number * lines) / 8 + j) + i;
-                    return from_float<Element>(sums[from] + offset.v[i % 2]);
-                };
+            for (int i = 0; i < 4; i += slots_together) {
 #pragma unroll
-                for (int slot = 0; slot < slots_w; slot += 2)
-                    put(chunk, rows[i / 2], (line + i % 2) * slots_w + slot, value(slot), value(slot + 1));
+                for (int part = 0; part < parts; part += parts_together) {
+                    Element values[parts_together * slots_together];
+#pragma unroll
+                    for (int k = 0; k < parts_together * slots_together; ++k) {
+                        const int first = (part + k / slots_together) * part_n + number * part_columns;
+                        const int past = i + k % slots_together;
+                        values[k] = biased(sums[4 * (first / 8 + j) + past], offset.v[past % 2]);
+                    }
+                    const int in_part = column + i % 2;
+                    put_all(chunk, rows[i / 2],
+                            in_part / part_slots * slots_w + part * part_slots + in_part % part_slots, values);
+                }
+            }
+        }
+    }
+
+    /// Stages N columns of a row, an even number, from `column` on.
+    template <int N>
+    __device__ static __forceinline__ void put_all(const Chunk& chunk, const StagedRow& row, int column,
+                                                   const Element (&values)[N]) {
+#pragma unroll
+        for (int i = 0; i < N; i += !shifted && N % 4 == 0 ? 4 : 2) {
+            if constexpr (!shifted && N % 4 == 0) {
+                put_quad(chunk.staged + (column + i) / slots_w * pitch + row.element + (column + i) % slots_w,
+                         values + i);
+            } else {
+                put(chunk, row, column + i, values[i], values[i + 1]);
             }
         }
     }
@@ -185,14 +236,15 @@ struct StoreFirst {
                                                Element second) {
         const auto at = [&](int number) {
             const int line = number / slots_w;
-            u32 phase = 0;
-            if constexpr (shifted)
-                phase = (row.phase + line_phase(chunk.channel + line / line_slots, chunk.slot + line % line_slots)) &
-                        (vector - 1);
+            const int phase = shifted ? phase_of(chunk, row, static_cast<u32>(line)) : 0;
             return chunk.staged + line * pitch + row.element + number % slots_w + phase;
         };
         if constexpr (!shifted && slots_w > 1) {
             put_pair(at(column), first, second);
+        } else if constexpr (slots_w % 2 == 0) {
+            Element* target = at(column);
+            target[0] = first;
+            target[1] = second;
         } else {
             *at(column) = first;
             *at(column + 1) = second;
@@ -202,18 +254,18 @@ struct StoreFirst {
     __device__ static __forceinline__ void write(const Tile& tile, const Chunk& chunk) {
         if constexpr (!shifted) {
             write_whole(tile, chunk);
-            return;
+        } else {
+            for_each_piece<most_vectors>(
+                tile, chunk,
+                [](int begin, int end, int phase, int number) {
+                    const int first = vector_of<vector>(begin, end, phase, number);
+                    return Piece{first, first >= 0 ? vector : 0};
+                },
+                [](Element* target, const Element* staged, int size) {
+                    if (size > 0) copy_elements<vector>(target, staged);
+                });
+            for_each_piece<edge_pieces<vector>>(tile, chunk, edge_piece<vector>, copy_piece<vector>);
         }
-        for_each_piece<config::store_run * slots_w / vector>(
-            tile, chunk, [](int begin, int end, int number, int phase, Element* target, const Element* staged) {
-                const int first = vector_of<vector>(begin, end, phase, number);
-                if (first >= 0) copy_elements<vector>(target + first, staged + first);
-            });
-        for_each_piece<edge_pieces<vector>>(
-            tile, chunk, [](int begin, int end, int number, int phase, Element* target, const Element* staged) {
-                const Piece piece = edge_piece<vector>(begin, end, phase, number);
-                copy_piece<vector>(target + piece.first, staged + piece.first, piece.size);
-            });
     }
 
     /// True where phase `slot` of a position lies inside along depth and height.
@@ -229,8 +281,19 @@ struct StoreFirst {
         return most < 1 ? 1 : most > channels ? channels : most;
     }
     __device__ static __forceinline__ int channels_of(const Chunk& chunk) {
+        if constexpr (out_group % channels == 0) return channels;
         const int left = out_group - chunk.channel;
         return left < channels ? left : channels;
+    }
+
+    /// How far apart the channels of neighbouring threads lie, of `together`: eight threads read 16 bytes each at a
+    /// time, and the lines of two channels that are half as long meet in no bank where they lie 64 bytes apart.
+    __device__ static constexpr int channels_apart(int places, int together) {
+        constexpr int line_bytes = line_slots * pitch * static_cast<int>(sizeof(Element));
+        for (int apart = 1; places * config::store_bytes == 64 && together % (2 * apart) == 0; apart *= 2) {
+            if (apart * line_bytes % 128 == 64) return apart;
+        }
+        return 1;
     }
 
     /// A thread takes the same vector of many channels. Where rows are short, phases along depth and height, whose rows
@@ -240,9 +303,14 @@ struct StoreFirst {
         constexpr int places = line_slots * line_vectors;
         constexpr int together = side_by_side(places);
         constexpr bool slots_first = config::store_rows == k_product_rows;
+        // What one round does is the same for all chunks of a tile but for what they add.
+        constexpr bool one_round = together * places <= team;
+        constexpr int apart = channels_apart(places, together);
 #pragma unroll 1
-        for (int i = chunk.thread; i < together * places; i += team) {
+        for (int i = chunk.thread; i < together * places; i = one_round ? together * places : i + team) {
             const int place = i % places;
+            const int number = i / places;
+            const int first = number / (2 * apart) * (2 * apart) + number % 2 * apart + number / 2 % apart;
             const int slot = slots_first ? place % line_slots : place / line_vectors;
             const int element = (slots_first ? place / line_slots : place % line_vectors) * vector;
             const Position at = position_of(tile, chunk.first_row + element / slots_w, chunk.batch);
@@ -252,21 +320,47 @@ struct StoreFirst {
             Element* target = chunk.output + offset_of(at, tile.group) + element % slots_w +
                               slot_offset(chunk.slot + slot) + chunk.channel * output_volume;
             const int count = channels_of(chunk);
+            staged += first * (line_slots * pitch);
+            target += first * output_volume;
+            constexpr bool whole_rounds = out_group % channels == 0 && channels % together == 0;
+            const int rounds = whole_rounds ? channels / together : (count - first + together - 1) / together;
 #pragma unroll copies_in_flight
-            for (int c = i / places; c < count; c += together)
-                copy_elements<vector>(target + c * output_volume, staged + c * (line_slots * pitch));
+            for (int n = 0; n < rounds; ++n)
+                copy_elements<vector>(target + n * (together * output_volume),
+                                      staged + n * (together * line_slots * pitch));
         }
     }
 
-    /// Calls write(begin, end, piece, phase, target, staged) for each piece of each segment of each line, of which
-    /// [begin, end) is written; target and staged are of its first element.
-    template <int Pieces, class Write>
-    __device__ static __forceinline__ void for_each_piece(const Tile& tile, const Chunk& chunk, const Write& write) {
-        constexpr int places = line_slots * segments * (Pieces > 0 ? Pieces : 1);
-        constexpr int together = side_by_side(places);
+    /// Channels that lie side by side where lines have phases of their own: a power of two, so that a thread's lines
+    /// have few phases.
+    __device__ static constexpr int lines_together(int places) {
+        int together = side_by_side(places);
+        while (line_phases && (together & (together - 1)) != 0)
+            --together;
+        return together;
+    }
+    /// Phases of the lines of channels that lie `together` apart.
+    __device__ static constexpr int phase_kinds(int together) {
+        int kinds = 1;
+        while (line_phases && kinds * together * output_volume % vector != 0)
+            kinds *= 2;
+        return kinds;
+    }
+
+    /// Copies pieces of each segment of each line, of which [begin, end) is written: locate(begin, end, phase, number)
+    /// is number `number` of `Pieces`, copy(target, staged, size) moves it. What a thread copies of lines of the same
+    /// phase lies at the same place in each.
+    template <int Pieces, class Locate, class Copy>
+    __device__ static __forceinline__ void for_each_piece(const Tile& tile, const Chunk& chunk, const Locate& locate,
+                                                          const Copy& copy) {
+        constexpr int places = line_slots * segments * Pieces;
+        constexpr int together = lines_together(places);
+        constexpr int kinds = phase_kinds(together);
+        constexpr bool few_kinds = kinds <= 2;
+        constexpr int at_once = few_kinds ? kinds : 1;
+        constexpr bool one_round = together * places <= team;
 #pragma unroll 1
-        for (int i = chunk.thread; i < together * places; i += team) {
-            const int piece = i % Pieces;
+        for (int i = chunk.thread; i < together * places; i = one_round ? together * places : i + team) {
             const int slot = i / Pieces % line_slots;
             const int number = i % places / (Pieces * line_slots);
             const Segment segment = segment_of(tile, chunk.first_row, number, chunk.batch);
@@ -274,15 +368,35 @@ struct StoreFirst {
             const int out_w = segment.at.out_w;
             const int begin = out_w < 0 ? -out_w : 0;
             const int end = min(segment.count * slots_w, AxisW::output - out_w);
+            const i64 offset = offset_of(segment.at, tile.group);
+            const StagedRow row{0, element_number(chunk.output, offset)};
+            const int first = i / places;
+            struct Place {
+                Piece piece;
+                int phase;
+            };
+            const auto find = [&](int channel) {
+                const int phase = phase_of(chunk, row, static_cast<u32>(channel * line_slots + slot));
+                return Place{locate(begin, end, phase, i % Pieces), phase};
+            };
+            Place found[at_once];
+#pragma unroll
+            for (int k = 0; k < at_once; ++k)
+                found[k] = find(first + k * together);
             const Element* staged = chunk.staged + slot * pitch + segment_base(segment, chunk.first_row, number);
-            Element* target = chunk.output + offset_of(segment.at, tile.group) + slot_offset(chunk.slot + slot) +
-                              chunk.channel * output_volume;
-            const u32 first_phase = element_number(target, 0);
+            Element* target = chunk.output + offset + slot_offset(chunk.slot + slot) + chunk.channel * output_volume;
             const int count = channels_of(chunk);
-#pragma unroll copies_in_flight
-            for (int c = i / places; c < count; c += together) {
-                const int phase = static_cast<int>((first_phase + line_phase(c, 0)) & (vector - 1));
-                write(begin, end, piece, phase, target + c * output_volume, staged + c * (line_slots * pitch) + phase);
+            constexpr bool whole_rounds = out_group % channels == 0 && channels % (at_once * together) == 0;
+#pragma unroll(at_once < copies_in_flight ? copies_in_flight / at_once : 1)
+            for (int c = first; c < count; c += at_once * together) {
+#pragma unroll
+                for (int k = 0; k < at_once; ++k) {
+                    const int channel = c + k * together;
+                    const Place place = few_kinds ? found[k] : find(channel);
+                    if (!whole_rounds && channel >= count) break;
+                    copy(target + channel * output_volume + place.piece.first,
+                         staged + channel * (line_slots * pitch) + place.phase + place.piece.first, place.piece.size);
+                }
             }
         }
     }

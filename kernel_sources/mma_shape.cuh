@@ -11,6 +11,9 @@ constexpr bool tf32_thrice = config::math == 2;  // high and low TF32 parts, thr
 constexpr bool bf16_thrice = config::math == 3;  // high and low bfloat16 parts, three products
 constexpr bool split = tf32_thrice || bf16_thrice;
 
+/// Two channels of 16 bits, channels first, are brought together in a word before the product reads them.
+constexpr bool packs_input = config::pack_input != 0;
+
 /// Products of four warps together (wgmma), instead of each one's own (mma.sync).
 constexpr bool warpgroups = config::backend == 1;
 /// Tapped phases whose columns lie side by side in a product.

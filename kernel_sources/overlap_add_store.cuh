@@ -104,7 +104,7 @@ __device__ __forceinline__ void store_position(const Sums& sums, int quad, int f
     }
 }
 
-/// Kernel = stride: every product is an output.
+/// Every product is an output: kernel = stride, or a single input along an axis.
 __device__ __forceinline__ void store_outputs(const Sums& sums, const Tile& tile, i64 rows, const Element* bias,
                                               Element* output) {
     const OutputColumns lane(tile, bias);

@@ -49,7 +49,7 @@ __device__ __forceinline__ bool at_end(const Cursor& cursor) {
 
 /// Tensors of a call.
 struct Call {
-    const Element* input;
+    const LineElement* input;
     const u32* weights;
     const Element* bias;
     Element* output;

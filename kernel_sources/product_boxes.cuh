@@ -65,7 +65,7 @@ __device__ __forceinline__ void enter_tile(Feed& feed, i64 tile, const Call& cal
             feed.corner_h = static_cast<int>(place.q_h) - AxisH::halo;
             feed.corner_d = static_cast<int>(place.q_d) - AxisD::halo;
             feed.batch = place.batch;
-            feed.channel = place.group * in_group;
+            feed.channel = place.group * group_lines;
             feed.weights = call.weights + packed_offset(place.group, place.channel_block, place.phase_d, place.phase_h,
                                                         place.phase_w, 0);
             feed.weight_bytes = 4 * weight_count(place);
@@ -83,7 +83,7 @@ __device__ __forceinline__ void fill(Feed& feed, const Ring& ring, int number, c
     if (threadIdx.x % 32 == 0) {
         u32* stage = ring.stage(number);
         Barrier& full = ring.full[number];
-        const int channel = feed.channel + feed.chunk * config::channel_chunk;
+        const int channel = feed.channel + feed.chunk * (config::channel_chunk / line_channels);
         barrier_arrive_and_expect(full, input_bytes + (resident_weights ? 0 : feed.weight_bytes));
         if constexpr (channels_last) {
             tma_load_box(stage, map, full, {channel, feed.corner_w, feed.corner_h, feed.corner_d, feed.batch});

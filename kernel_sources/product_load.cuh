@@ -7,7 +7,8 @@ namespace tconv::product {
 
 /// Words that lie in the tensor as they lie in shared memory are copied asynchronously. Pairs of 16-bit channels that
 /// do not are gathered through registers.
-constexpr bool gathers = native && (!channels_last || in_group % 2 != 0 || problem::in_channels % 2 != 0);
+constexpr bool gathers =
+    native && !packs_input && (!channels_last || in_group % 2 != 0 || problem::in_channels % 2 != 0);
 
 constexpr int tile_columns = config::tile_columns;  // of a row that are loaded, a multiple of `vector` channels first
 constexpr int column_words = channels_last ? chunk_words / vector : 1;
@@ -31,9 +32,9 @@ __device__ __forceinline__ int target_of(const Unit& unit) {
     return (row * row_pitch + unit.column) * position_pitch + unit.word * word_pitch;
 }
 
-/// Its element of the group's first channel, or null outside the tensor.
-__device__ __forceinline__ const Element* source_of(const Unit& unit, const Element* input, const Place& place,
-                                                    int batch, int lead) {
+/// Its element of the group's first line, or null outside the tensor.
+__device__ __forceinline__ const LineElement* source_of(const Unit& unit, const LineElement* input, const Place& place,
+                                                        int batch, int lead) {
     const Index in_d = place.q_d - AxisD::halo + unit.d;
     const Index in_h = place.q_h - AxisH::halo + unit.h;
     const Index in_w = place.q_w - AxisW::halo - lead + unit.column;
@@ -41,33 +42,32 @@ __device__ __forceinline__ const Element* source_of(const Unit& unit, const Elem
                         in_w < AxisW::input && place.batch + unit.n < batch;
     if (!inside) return nullptr;
     const Index position = (in_d * AxisH::input + in_h) * AxisW::input + in_w;
-    const i64 first_channel = static_cast<i64>(place.batch + unit.n) * problem::in_channels;
-    const int group_channel = place.group * in_group;
-    return channels_last ? input + first_channel * input_volume + position * static_cast<Index>(problem::in_channels) +
-                               group_channel
-                         : input + (first_channel + group_channel) * input_volume + position;
+    const i64 first_line = static_cast<i64>(place.batch + unit.n) * all_lines;
+    const int group_line = place.group * group_lines;
+    return channels_last ? input + first_line * input_volume + position * static_cast<Index>(all_lines) + group_line
+                         : input + (first_line + group_line) * input_volume + position;
 }
 
 /// Starts the asynchronous copy of chunk `chunk` of the input, zeros outside the tensor.
-__device__ __forceinline__ void copy_input(u32* stage, const Element* input, const Place& place, int batch, int lead,
-                                           int chunk) {
+__device__ __forceinline__ void copy_input(u32* stage, const LineElement* input, const Place& place, int batch,
+                                           int lead, int chunk) {
     constexpr int copied = gathers ? 1 : vector;  // not used where the input is gathered
-    const int first_channel = chunk * config::channel_chunk;
+    const int first_line = chunk * (config::channel_chunk / line_channels);
     for (int number = threadIdx.x; number < load_units; number += threads) {
         const Unit unit = unit_of(number);
-        const Element* source = source_of(unit, input, place, batch, lead);
+        const LineElement* source = source_of(unit, input, place, batch, lead);
         u32* target = stage + target_of(unit);
         if constexpr (channels_last) {
-            const int channel = first_channel + unit.word * word_channels;
+            const int channel = first_line + unit.word * word_channels;
             const bool valid = source != nullptr && channel < in_group;
             copy_async<4 * copied>(target, valid ? source + channel : input, valid);
         } else {
 #pragma unroll
             for (int word = 0; word < chunk_words; ++word) {
-                const int channel = first_channel + word;
-                const bool valid = source != nullptr && channel < in_group;
+                const int line = first_line + word;
+                const bool valid = source != nullptr && line < group_lines;
                 copy_async<4 * copied>(target + word * word_pitch,
-                                       valid ? source + channel * static_cast<Index>(input_volume) : input, valid);
+                                       valid ? source + line * static_cast<Index>(input_volume) : input, valid);
             }
         }
     }
@@ -112,8 +112,8 @@ __device__ __forceinline__ Unit gather_unit(int number) {
     return unit;
 }
 
-__device__ __forceinline__ void gather_input(Gathered& gathered, const Element* input, const Place& place, int batch,
-                                             int lead, int chunk) {
+__device__ __forceinline__ void gather_input(Gathered& gathered, const LineElement* input, const Place& place,
+                                             int batch, int lead, int chunk) {
     constexpr Index step = channels_last ? 1 : static_cast<Index>(input_volume);
 #pragma unroll
     for (int i = 0; i < thread_units; ++i) {
@@ -122,7 +122,7 @@ __device__ __forceinline__ void gather_input(Gathered& gathered, const Element* 
         gathered.high[i] = {};
         if (number >= gather_units) continue;
         const Unit unit = gather_unit(number);
-        const Element* source = source_of(unit, input, place, batch, lead);
+        const LineElement* source = source_of(unit, input, place, batch, lead);
         const int channel = chunk * config::channel_chunk + 2 * unit.word;
         if (source == nullptr || channel >= in_group) continue;
         const u16* address = reinterpret_cast<const u16*>(source + channel * step);

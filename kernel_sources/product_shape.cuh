@@ -164,6 +164,20 @@ constexpr bool boxes = config::loads == 1;
 // on; channels last: [n][d][h][w][word]. The pitches keep the loads of a fragment free of bank conflicts.
 constexpr bool channels_last = problem::channels_last;
 constexpr int vector = config::load_vector;
+/// Lines of a group's channels-first input as it is read: channels, or packed pairs of them.
+constexpr int line_channels = packs_input ? 2 : 1;
+constexpr int group_lines = (in_group + line_channels - 1) / line_channels;
+constexpr i64 all_lines = problem::groups * group_lines;
+template <bool Pairs>
+struct LineOf {
+    using type = Element;
+};
+template <>
+struct LineOf<true> {
+    using type = u32;
+};
+/// A position of a line.
+using LineElement = LineOf<packs_input>::type;
 constexpr int rows_d = config::rows_d;
 constexpr int rows_h = config::rows_h;
 constexpr int row_pitch = config::row_pitch;
@@ -281,7 +295,7 @@ using Sums = float[m_fragments][sum_phases][n_fragments][fragment_sums];
 /// Columns to the left of the tile's halo, so that a row of the shared tile begins at a whole load of the tensor: a
 /// vector, or with boxes 16 bytes.
 __device__ __forceinline__ int lead_of(const Place& place) {
-    constexpr int whole = boxes ? static_cast<int>(16 / sizeof(Element)) : vector;
+    constexpr int whole = boxes ? static_cast<int>(16 / sizeof(LineElement)) : vector;
     if constexpr (channels_last || whole == 1) return 0;
     const int rest = static_cast<int>((place.q_w - AxisW::halo) % whole);
     return rest < 0 ? rest + whole : rest;

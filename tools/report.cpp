@@ -77,7 +77,9 @@ void add_front(std::string& text, const TuneResult& r, int width) {
 
 std::string trial_words(const TuneResult& r) {
     const std::string failed = failures_by_kind(r.failures);
-    return fmt::format("{} measured, {} reused{}{}", r.trials_measured, r.trials_reused,
+    const std::string former =
+        r.trials_former > 0 ? fmt::format(" ({} of the best with former kernels)", r.trials_former) : "";
+    return fmt::format("{} measured{}, {} reused{}{}", r.trials_measured, former, r.trials_reused,
                        failed.empty() ? "" : "; failed: " + failed, r.interrupted ? "; interrupted" : "");
 }
 

@@ -129,6 +129,7 @@ Json result_json(const TuneResult& r) {
         {"share_of_limit", r.winner ? Json(share_of_limit(r)) : Json(nullptr)},
         {"ceilings", ceilings_json(r.ceilings)},
         {"trials_measured", r.trials_measured},
+        {"trials_former", r.trials_former},
         {"trials_reused", r.trials_reused},
         {"failures", failures_json(r.failures)},
         {"seconds", r.seconds},

@@ -8,6 +8,7 @@
 
 #include "core/error.hpp"
 #include "kernel_sources/sources.hpp"
+#include "tuner/adapted_config.hpp"
 
 namespace tconv {
 namespace {
@@ -60,7 +61,20 @@ void Contest::ask_for_promises() {
     }
 }
 
+bool Contest::propose_first(const std::string& family, const Config& config) {
+    const std::size_t place = place_of(family);
+    if (!entrants_[place].strategy->claim(config)) return false;
+    first_.emplace_back(place, config);
+    return true;
+}
+
 std::optional<Candidate> Contest::next() {
+    if (!first_.empty()) {
+        const auto [place, config] = std::move(first_.front());
+        first_.pop_front();
+        turns_.out_of_turn(place);
+        return candidate(*entrants_[place].space, config);
+    }
     ask_for_promises();
     while (const auto place = turns_.next()) {
         Entrant& entrant = entrants_[*place];
@@ -97,6 +111,11 @@ std::optional<Expectation> Contest::expectation(const std::string& family, const
     const SearchSpace& space = *entrants_[place_of(family)].space;
     if (!space.violation(problem_, device_, config).empty()) return std::nullopt;
     return space.expectation(problem_, device_, config);
+}
+
+std::optional<Config> Contest::adapted(const std::string& family, const Config& former) const {
+    return adapted_config(*entrants_[place_of(family)].space, problem_, device_, former,
+                          {demand_.tolerance, demand_.strict});
 }
 
 bool Contest::admits(const std::string& family, const Config& config) const {

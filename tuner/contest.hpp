@@ -1,9 +1,11 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/device_info.hpp"
@@ -26,6 +28,10 @@ public:
     Contest(const Problem& problem, const DeviceInfo& device, const std::vector<SearchSpace>& spaces,
             std::uint64_t seed, std::int64_t budget, double tolerance, bool strict = false);
 
+    /// Has a config, valid for the family, proposed before all that are not asked for in this way; false where it is
+    /// known already.
+    bool propose_first(const std::string& family, const Config& config);
+
     /// The next candidate; none when every space is exhausted.
     [[nodiscard]] std::optional<Candidate> next();
 
@@ -35,6 +41,9 @@ public:
     [[nodiscard]] std::vector<std::string> families() const;
     /// What a family's file says of a config; nullopt where it is not valid for the family.
     [[nodiscard]] std::optional<Expectation> expectation(const std::string& family, const Config& config) const;
+    /// What a config of another version of the family is here: see adapted_config. Someone compiled it, so that the
+    /// time that takes is no matter.
+    [[nodiscard]] std::optional<Config> adapted(const std::string& family, const Config& former) const;
     /// Whether a config keeps within the tolerance and the strictness asked for, as far as its family's file says.
     [[nodiscard]] bool admits(const std::string& family, const Config& config) const;
     /// Hash of the family's template with all that it includes.
@@ -55,6 +64,7 @@ private:
     DeviceInfo device_;
     Demand demand_;
     std::vector<Entrant> entrants_;
+    std::deque<std::pair<std::size_t, Config>> first_;  // before any turn: the family's place and what it proposes
     Turns turns_{0};
     bool has_promises_ = false;
 };

@@ -13,6 +13,7 @@
 #include "tuner/builder.hpp"
 #include "tuner/compile_pool.hpp"
 #include "tuner/contest.hpp"
+#include "tuner/recall.hpp"
 #include "tuner/trial_log.hpp"
 
 namespace tconv {
@@ -45,19 +46,6 @@ private:
     Compiler& compiler_;
     std::atomic<std::int64_t> compiled_ = 0;
 };
-
-/// Tells a contest of the stored trials, as a session does; gives back warnings.
-std::vector<std::string> report_stored(Contest& contest, Database* database, const DeviceInfo& device,
-                                       const PrecompileRequest& request, double tolerance,
-                                       const std::string& compiler_version) {
-    TrialLog log(database, device, request.problem, tolerance, compiler_version, request.strict);
-    for (const std::string& family : contest.families())
-        log.recall(family, contest.template_hash_of(family),
-                   [&](const Config& config) { return contest.admits(family, config); });
-    for (const Trial& trial : log.trials())
-        contest.report(trial.template_name, trial.config, log.search_time(trial));
-    return log.warnings();
-}
 
 }  // namespace
 
@@ -112,8 +100,8 @@ PrecompileResult Precompiler::compile(const PrecompileRequest& request,
     const std::int64_t before = impl_->compiler.compiled();
     const double tolerance = request.tolerance < 0 ? default_tolerance(request.problem.dtype) : request.tolerance;
     Contest contest(request.problem, impl_->device, impl_->spaces, request.seed, k_budget, tolerance, request.strict);
-    std::vector<std::string> warnings =
-        report_stored(contest, impl_->database, impl_->device, request, tolerance, impl_->compiler.version());
+    TrialLog log(impl_->database, impl_->device, request.problem, tolerance, impl_->compiler.version(), request.strict);
+    (void)recall_trials(log, contest);
     std::int64_t proposed = 0;
     std::int64_t done = 0;
     std::int64_t refused = 0;
@@ -137,7 +125,7 @@ PrecompileResult Precompiler::compile(const PrecompileRequest& request,
         }
     }
     PrecompileResult result = impl_->result(done, refused, before, start);
-    result.warnings = std::move(warnings);
+    result.warnings = log.warnings();
     return result;
 }
 

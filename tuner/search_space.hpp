@@ -21,6 +21,7 @@ struct Parameter {
     std::string name;
     std::vector<std::int64_t> values;
     std::string description;
+    std::optional<std::int64_t> former = std::nullopt;  ///< what configs from before the parameter existed stand for
 };
 
 /// One kernel family as its YAML file describes it: parameters, constraints, derived quantities and launch geometry as

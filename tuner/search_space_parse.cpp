@@ -64,6 +64,7 @@ private:
 
     Rule rule(const YAML::Node& node, int line, const std::string& what) const;
     std::vector<Rule> rules(const Entry& entry) const;
+    Parameter parameter(const Entry& entry) const;
     void read_parameters(const Entry& entry);
     void read_derived(const Entry& entry);
     LaunchDefinition launch(const YAML::Node& node, int line) const;
@@ -213,22 +214,33 @@ void Reader::claim_name(const std::string& name, int line, const std::string& wh
     if (!is_new) fail(line, fmt::format("the {} {} is already defined in line {}", what, name, earlier->second));
 }
 
+Parameter Reader::parameter(const Entry& entry) const {
+    const std::string what = "parameter " + entry.key;
+    const auto fields = record(entry.value, entry.line, what, {{"values"}, {"description", "former"}});
+    Parameter result{entry.key, {}, {}, {}};
+    const auto holds = [&](std::int64_t value) {
+        return std::find(result.values.begin(), result.values.end(), value) != result.values.end();
+    };
+    for (const YAML::Node& node : list(fields.at("values"))) {
+        const std::int64_t value = integer(node, fields.at("values").line, "a value of " + what);
+        if (holds(value)) fail(line_of(node), fmt::format("{} has the value {} twice", what, value));
+        result.values.push_back(value);
+    }
+    if (result.values.empty()) fail(fields.at("values").line, fmt::format("{} has no values", what));
+    if (const auto text = fields.find("description"); text != fields.end()) result.description = word(text->second);
+    if (const auto former = fields.find("former"); former != fields.end()) {
+        const int line = former->second.line;
+        result.former = integer(former->second.value, line, "former of " + what);
+        if (!holds(*result.former))
+            fail(line, fmt::format("former of {} ({}) is none of its values", what, *result.former));
+    }
+    return result;
+}
+
 void Reader::read_parameters(const Entry& entry) {
-    for (const Entry& parameter : entries(entry.value, entry.line, "parameters")) {
-        claim_name(parameter.key, parameter.line, "parameter");
-        const std::string what = "parameter " + parameter.key;
-        const auto fields = record(parameter.value, parameter.line, what, {{"values"}, {"description"}});
-        Parameter result{parameter.key, {}, {}};
-        for (const YAML::Node& node : list(fields.at("values"))) {
-            const std::int64_t value = integer(node, fields.at("values").line, "a value of " + what);
-            if (std::find(result.values.begin(), result.values.end(), value) != result.values.end()) {
-                fail(line_of(node), fmt::format("{} has the value {} twice", what, value));
-            }
-            result.values.push_back(value);
-        }
-        if (result.values.empty()) fail(fields.at("values").line, fmt::format("{} has no values", what));
-        if (const auto text = fields.find("description"); text != fields.end()) result.description = word(text->second);
-        space_.parameters.push_back(std::move(result));
+    for (const Entry& one : entries(entry.value, entry.line, "parameters")) {
+        claim_name(one.key, one.line, "parameter");
+        space_.parameters.push_back(parameter(one));
     }
     if (space_.parameters.empty()) fail(entry.line, "parameters is empty, but a search space needs at least one");
 }

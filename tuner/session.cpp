@@ -15,6 +15,7 @@
 #include "tuner/contest.hpp"
 #include "tuner/evaluate.hpp"
 #include "tuner/proposer.hpp"
+#include "tuner/recall.hpp"
 #include "tuner/stage_clock.hpp"
 #include "tuner/tie.hpp"
 #include "tuner/trial_log.hpp"
@@ -63,7 +64,7 @@ public:
     }
 
     TuneResult run() {
-        recall_trials();
+        recall();
         {
             CompilePool pool(evaluator_.builder(), environment_.compile_threads);
             // Those on the device and next to go there are not in the pool.
@@ -78,8 +79,7 @@ public:
     }
 
 private:
-    void recall_trials();
-    [[nodiscard]] std::int64_t count_of_stored() const;
+    void recall();
     void prepare();
     void search(CompilePool& pool, Proposer& proposer);
     void finalists();
@@ -118,7 +118,8 @@ private:
     Ceilings ceilings_;
     std::optional<double> reference_milliseconds_;
     std::int64_t reused_ = 0;
-    std::int64_t counted_ = 0;  // of the reused: see count_of_stored
+    std::int64_t counted_ = 0;  // of the reused: see count_of_recalled
+    std::vector<FormerWinner> former_;
     std::int64_t measured_ = 0;
     StageClock clock_;
     double device_seconds_before_ = evaluator_.device_seconds();
@@ -126,29 +127,11 @@ private:
     std::vector<std::string> warnings_;
 };
 
-void Session::recall_trials() {
-    for (const std::string& family : contest_->families())
-        log_.recall(family, contest_->template_hash_of(family),
-                    [&](const Config& config) { return contest_->admits(family, config); });
-    for (const Trial& trial : log_.trials())
-        contest_->report(trial.template_name, trial.config, log_.search_time(trial));
+void Session::recall() {
+    former_ = recall_trials(log_, *contest_);
     reused_ = static_cast<std::int64_t>(log_.trials().size());
-    counted_ = count_of_stored();
+    counted_ = count_of_recalled(log_, *contest_, reach_, request_.trials);
     if (const auto ranking = log_.ranking(); !ranking.empty()) incumbent_ = *ranking.front();
-}
-
-// How many trials of the budget the stored ones stand for. What a session within a stricter tolerance tried says little
-// of what this one may; and of a family without trials, the others' say nothing.
-std::int64_t Session::count_of_stored() const {
-    const auto& trials = log_.trials();
-    const std::int64_t as_far =
-        std::count_if(trials.begin(), trials.end(), [&](const Trial& trial) { return trial.reach >= reach_; });
-    const std::vector<std::string> families = contest_->families();
-    const bool all_known = std::all_of(families.begin(), families.end(), [&](const std::string& family) {
-        return std::any_of(trials.begin(), trials.end(),
-                           [&](const Trial& trial) { return trial.template_name == family; });
-    });
-    return all_known ? as_far : std::min(as_far, request_.trials / 2);
 }
 
 void Session::prepare() {
@@ -363,6 +346,9 @@ TuneResult Session::finish() {
         request_.problem, ceilings_, fastest_arithmetic(request_.problem.dtype, tolerance_, request_.strict));
     result.trials_measured = measured_;
     result.trials_reused = reused_;
+    result.trials_former = std::count_if(former_.begin(), former_.end(), [&](const FormerWinner& winner) {
+        return log_.holds(winner.family, winner.config);
+    });
     result.failures = log_.failures();
     clock_.enter(&StageSeconds::other);
     result.stages = clock_.seconds();

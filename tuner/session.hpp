@@ -59,6 +59,7 @@ struct TuneResult {
     Ceilings ceilings;
     double limit_milliseconds = 0;     ///< in the fastest arithmetic that the tolerance allows: see fastest_arithmetic
     std::int64_t trials_measured = 0;  ///< evaluated now
+    std::int64_t trials_former = 0;    ///< of them, among the best with former kernels: proposed first
     std::int64_t trials_reused = 0;    ///< taken from the database
     std::map<OutcomeKind, std::int64_t> failures;
     double seconds = 0;

@@ -66,6 +66,25 @@ void TrialLog::recall(const std::string& template_name, const std::string& templ
     }
 }
 
+void TrialLog::visit_former(const std::string& template_name, const std::string& template_hash,
+                            const std::function<bool(Trial)>& visit) {
+    if (database_ == nullptr) return;
+    try {
+        database_->visit_former_trials(problem_, device_key(device_), template_name, template_hash, tolerance_, strict_,
+                                       visit);
+        for (const std::string& damaged : database_->take_warnings())
+            warn(damaged);
+    } catch (const Error& error) {
+        warn(fmt::format("stored trials of former kernels cannot be read: {}", error.what()));
+    }
+}
+
+bool TrialLog::holds(const std::string& template_name, const Config& config) const {
+    return std::any_of(trials_.begin(), trials_.end(), [&](const Trial& trial) {
+        return trial.template_name == template_name && trial.config == config;
+    });
+}
+
 void TrialLog::record(const Trial& trial, const std::string& binary) {
     const auto same = [&](const Trial& other) {
         return other.template_name == trial.template_name && other.config == trial.config;

@@ -30,6 +30,10 @@ public:
     void recall(const std::string& template_name, const std::string& template_hash,
                 const std::function<bool(const Config&)>& admits = {});
 
+    /// Shows `visit` the right trials of other versions of a template, by rank, until it returns false.
+    void visit_former(const std::string& template_name, const std::string& template_hash,
+                      const std::function<bool(Trial)>& visit);
+
     /// Adds or replaces (same template and config) a trial and stores it. Where that fails it is kept, and stored with
     /// one of the next that can be.
     void record(const Trial& trial, const std::string& binary);
@@ -38,6 +42,7 @@ public:
     void finish();
 
     [[nodiscard]] const std::vector<Trial>& trials() const { return trials_; }
+    [[nodiscard]] bool holds(const std::string& template_name, const Config& config) const;
     /// Right trials by rank; earlier ones first where that is the same.
     [[nodiscard]] std::vector<const Trial*> ranking() const;
     [[nodiscard]] std::optional<double> best_milliseconds() const;

@@ -25,6 +25,9 @@ public:
     /// A family that has nothing more to propose.
     void leave(std::size_t family) { families_[family].gone = true; }
 
+    /// A family proposed something whosever turn it was.
+    void out_of_turn(std::size_t family) { ++families_[family].proposals; }
+
     /// The family whose turn it is; none when all have left.
     [[nodiscard]] std::optional<std::size_t> next();
 

@@ -189,6 +189,7 @@ TEST_CASE("where nothing is right the reason says so") {
     const PeerFinalists wrong = search.run({Way::wrong}, {Way::does_not_build}, 2);
     CHECK(wrong.finalists.empty());
     CHECK(wrong.failed == 2);
+    CHECK_THAT(wrong.refused, contains(name(Way::wrong) + ", ") && contains(" ms: "));
     CHECK_THAT(wrong.reason, contains("none of the 2 ways"));
     CHECK_THAT(search.run({}, {}, 2).reason, contains("offers no engine"));
     CHECK_THAT(search.run({}, {}, 2, true).reason, contains("beyond words"));

@@ -26,6 +26,7 @@ BenchRun full_run() {
     first.ours->config = {{"tile_w", 16}, {"stages", -2}};
     first.peer->offered = 44;
     first.peer->failed = 3;
+    first.peer->refused = "engine 9, 0.2500 ms: the error 0.5 exceeds 0.1";
     first.peer->workspace_bytes = 1LL << 40;
     first.before = {true, "", false, 1980, 3201, 1980, 49, 532.5, {"power cap"}, 377.25, 0, 2};
     first.after = first.before;
@@ -48,6 +49,7 @@ TEST_CASE("a run written as JSON and read again is the same run") {
     CHECK(first.ours->timing.median == 0.1);
     CHECK(first.ours->config == Config{{"tile_w", 16}, {"stages", -2}});
     CHECK(first.peer->offered == 44);
+    CHECK_THAT(first.peer->refused, contains("engine 9"));
     CHECK(first.peer->workspace_bytes == 1LL << 40);
     CHECK(first.before.throttle_reasons == std::vector<std::string>{"power cap"});
     CHECK(first.before.other_processes == 2);

@@ -173,6 +173,46 @@ TEST_CASE("the winner is the fastest valid trial within the tolerance") {
     CHECK(f.database.take_warnings().empty());
 }
 
+TEST_CASE("valid trials of a template's other versions are shown in the order in which they would be served") {
+    Fixture f;
+    f.record(1, 5.0, 1e-7);
+    f.record(2, 3.0, 1e-5);
+    f.record(3, 2.0, 1e-3);
+    Trial other_version = sample_trial(sample_problem(), 4, 4.0);
+    other_version.template_hash = "another version";
+    other_version.strict = false;
+    f.database.record(k_gpu, other_version, {});
+    Trial other_template = sample_trial(sample_problem(), 5, 1.0);
+    other_template.template_name = "other";
+    f.database.record(k_gpu, other_template, {});
+    Trial wrong = sample_trial(sample_problem(), 6, 1.0);
+    wrong.outcome.kind = OutcomeKind::wrong_result;
+    f.database.record(k_gpu, wrong, {});
+    Trial dropped = sample_trial(sample_problem(), 7, 1.0);
+    dropped.outcome.timing.dropped_early = true;
+    f.database.record(k_gpu, dropped, {});
+    f.database.record(k_gpu, sample_trial(sample_problem(3), 8, 1.0), {});
+    f.database.record(sample_emulator(), sample_trial(sample_problem(), 9, 1.0), {});
+
+    const Trial sample = sample_trial(sample_problem(), 1, 1.0);
+    const auto medians = [&](const std::string& present, double tolerance, bool strict, std::size_t most = 100) {
+        std::vector<double> shown;
+        f.database.visit_former_trials(sample_problem(), device_key(k_gpu), sample.template_name, present, tolerance,
+                                       strict, [&](const Trial& trial) {
+                                           shown.push_back(trial.outcome.timing.median);
+                                           return shown.size() < most;
+                                       });
+        return shown;
+    };
+    using Medians = std::vector<double>;
+    CHECK(medians("the present one", 1e-2, false) == Medians{2, 3, 4, 5, 1});
+    CHECK(medians("the present one", 1e-4, false) == Medians{3, 4, 5, 1});
+    CHECK(medians("the present one", 1e-2, true).size() == (sample.strict ? 4 : 0));
+    CHECK(medians("the present one", 1e-2, false, 2) == Medians{2, 3});
+    CHECK(medians("another version", 1e-2, false) == Medians{2, 3, 5, 1});
+    CHECK(medians(sample.template_hash, 1e-2, false) == Medians{4});
+}
+
 TEST_CASE("a winner needs machine code on a GPU, and none on the emulator") {
     Fixture f;
     const Trial trial = sample_trial(sample_problem(), 1, 1.0);

@@ -46,6 +46,24 @@ TEST_CASE("on a GPU configs of every family are exact on random problems") {
     }
 }
 
+TEST_CASE("on a GPU positions whose outputs begin at a multiple of the stride are exact") {
+    require_gpu();
+    const auto device = open_cuda_device(0);
+    if (device->info().compute_major != 9) return;
+    const test::Machine machine = gpu_machine(*device);
+    const SearchSpace& space = test::space_named("hopper");
+    test::Draw draw(67);
+    for (const char* text : {"1d n3 ci70 co64 g1 i64 k4 s2 p1 op0 d1 bias f16 nchw",
+                             "1d n2 ci130 co32 g1 i36 k8 s4 p2 op0 d1 bias f32 nchw",
+                             "2d n2 ci72 co32 g1 i7x16 k3x4 s2x2 p1x1 op1x0 d1x1 bias bf16 nchw"}) {
+        const Problem p = parse_key(text);
+        const auto config = test::draw_config(
+            space, draw, p, [](const Config& drawn) { return drawn.at("join") >= 5; }, device->info());
+        REQUIRE(config.has_value());
+        test::check_exact(space, draw, p, *config, 8, machine);
+    }
+}
+
 TEST_CASE("on a GPU upsampling layers are exact with positions in order and tensors as they lie") {
     require_gpu();
     const auto device = open_cuda_device(0);

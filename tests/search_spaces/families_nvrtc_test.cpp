@@ -71,9 +71,11 @@ TEST_CASE(
         check_compiles(
             "mma", "1d n16 ci64 co32 g1 i4096 k4 s2 p1 op0 d1 bias f32 nchw", draw,
             [&](const Config& config) { return config.at("reuse_columns") == 1 && config.at("math") == math; });
+    check_compiles("mma", "3d n8 ci48 co24 g1 i96x96x96 k3x3x3 s1x1x1 p0x0x0 op0x0x0 d1x1x1 nobias f16 nchw", draw,
+                   [](const Config& config) { return config.at("pack_input") == 1 && config.at("backend") == 1; });
 }
 
-TEST_CASE("NVRTC compiles joined phases that lack a tap and channels that begin anywhere") {
+TEST_CASE("NVRTC compiles joined phases that lack a tap or begin a step later, and channels that begin anywhere") {
     test::Draw draw(101);
     const auto with = [](const char* text, const char* constant, std::int64_t value) {
         return [=, p = parse_key(text)](const Config& drawn) {
@@ -83,6 +85,11 @@ TEST_CASE("NVRTC compiles joined phases that lack a tap and channels that begin 
     for (const char* text : {"2d n4 ci512 co256 g1 i64x64 k3x3 s2x2 p0x0 op0x0 d1x1 nobias f16 nchw",
                              "2d n4 ci128 co64 g1 i128x128 k3x3 s2x2 p1x1 op1x1 d1x1 bias f32 nchw"})
         check_compiles("hopper", text, draw, with(text, "parts", 2));
+    // Of stride 2, 4 and 8 one, two and four phases lie in a part.
+    for (const char* text : {"1d n16 ci128 co64 g1 i2048 k4 s2 p1 op0 d1 bias f16 nchw",
+                             "1d n8 ci384 co192 g1 i32768 k8 s4 p2 op0 d1 bias f32 nchw",
+                             "1d n16 ci512 co256 g1 i32 k16 s8 p4 op0 d1 bias bf16 nchw"})
+        check_compiles("hopper", text, draw, [](const Config& drawn) { return drawn.at("join") >= 5; });
     const char* text = "2d n4 ci21 co21 g1 i64x64 k16x16 s8x8 p4x4 op0x0 d1x1 nobias f16 nhwc";
     check_compiles("hopper", text, draw, with(text, "store_shifted", 1));
 }
@@ -94,6 +101,30 @@ TEST_CASE("NVRTC compiles copies that the blocks of a cluster share") {
             check_compiles(
                 "hopper", "2d n32 ci256 co256 g1 i32x24 k4x4 s2x2 p1x1 op0x0 d1x1 nobias f16 nhwc", draw,
                 [&](const Config& c) { return c.at("cluster") == cluster && (c.at("reuse") != 0) == reuse; });
+        }
+    }
+}
+
+TEST_CASE("NVRTC compiles inputs that are packed inside the block in every arithmetic") {
+    test::Draw draw(157);
+    for (const std::int64_t math : {0, 1, 3}) {
+        const std::string type = math == 0 ? "f16" : "f32";
+        const auto accept = [&](const Config& c) { return c.at("block_pack") == 1 && c.at("math") == math; };
+        check_compiles("hopper", "2d n4 ci128 co64 g1 i128x128 k3x3 s2x2 p1x1 op1x1 d1x1 bias " + type + " nchw", draw,
+                       accept);
+        check_compiles("hopper", "1d n8 ci384 co192 g1 i32768 k8 s4 p2 op0 d1 bias " + type + " nchw", draw, accept);
+    }
+}
+
+TEST_CASE("NVRTC compiles lines that follow one another and plans of tiles of unlike length") {
+    test::Draw draw(163);
+    for (const char* text : {"2d n4 ci512 co256 g1 i64x64 k3x3 s2x2 p0x0 op0x0 d1x1 nobias f16 nhwc",
+                             "2d n4 ci512 co256 g1 i64x64 k3x3 s2x2 p0x0 op0x0 d1x1 nobias f32 nchw",
+                             "3d n4 ci64 co32 g1 i48x48x48 k3x3x3 s2x2x2 p1x1x1 op1x1x1 d1x1x1 bias bf16 nchw"}) {
+        for (const bool joined : {false, true}) {
+            check_compiles("hopper", text, draw, [&](const Config& c) {
+                return c.at("reuse") == 3 && c.at("tile_order") != 2 && (c.at("join") > 0) == joined;
+            });
         }
     }
 }

@@ -30,10 +30,11 @@ TEST_CASE("every value of every parameter of the hopper family is exact in the e
     // Problems on which each value has a valid config: several phases, with the same taps and with others, wide rows.
     const std::vector<Problem> problems{
         parse_key("1d n3 ci70 co40 g1 i300 k4 s2 p1 op0 d1 bias f16 nhwc"),
-        parse_key("2d n5 ci40 co130 g1 i17x18 k4x4 s2x2 p1x1 op0x0 d1x1 bias f32 nchw"),
+        parse_key("2d n5 ci40 co130 g1 i17x20 k4x4 s2x2 p1x1 op0x0 d1x1 bias f32 nchw"),
         parse_key("3d n2 ci36 co300 g1 i2x6x9 k2x3x3 s2x1x2 p0x1x1 op0x0x1 d1x1x1 nobias bf16 nchw"),
         parse_key("2d n3 ci80 co48 g1 i12x6 k2x2 s2x2 p0x0 op0x0 d1x1 bias f16 nchw"),
         parse_key("2d n2 ci530 co24 g1 i4x4 k2x2 s2x2 p0x0 op0x0 d1x1 bias f32 nhwc"),
+        parse_key("2d n2 ci72 co32 g1 i7x16 k3x4 s2x2 p1x1 op1x0 d1x1 bias f16 nchw"),
     };
     test::check_every_value("hopper", problems, 57);
 }
@@ -112,6 +113,35 @@ TEST_CASE("joined phases whose kernel is no whole number of strides are exact") 
     }
 }
 
+TEST_CASE("weights are packed in vectors of every size") {
+    test::Draw draw(151);
+    // Many weights and few; vectors that end within a phase's taps and within an output channel; groups, ends of both
+    // sides of the matrix; taps that joined phases add.
+    for (const auto& [text, vector] :
+         {std::pair("1d n2 ci72 co256 g1 i5 k8 s4 p2 op0 d1 bias f16 nchw", 8),
+          std::pair("2d n1 ci70 co216 g1 i3x4 k3x3 s2x2 p1x1 op0x0 d1x1 bias bf16 nchw", 8),
+          std::pair("2d n1 ci144 co256 g2 i3x4 k3x3 s2x2 p1x1 op0x0 d1x1 bias f16 nhwc", 8),
+          std::pair("1d n2 ci80 co24 g2 i20 k5 s2 p2 op1 d1 nobias f16 nchw", 4),
+          std::pair("2d n1 ci40 co20 g1 i5x6 k3x3 s2x2 p1x1 op0x0 d1x1 bias f32 nchw", 4),
+          std::pair("1d n2 ci70 co10 g1 i20 k3 s2 p0 op0 d1 bias bf16 nchw", 2),
+          std::pair("1d n2 ci70 co10 g1 i20 k3 s2 p0 op0 d1 bias f32 nhwc", 2),
+          std::pair("1d n2 ci36 co9 g1 i20 k3 s2 p0 op0 d1 bias f16 nhwc", 1),
+          std::pair("1d n2 ci36 co9 g1 i20 k3 s2 p0 op0 d1 bias f32 nchw", 1)}) {
+        const Problem p = parse_key(text);
+        for (const int math : {0, 1, 3}) {
+            if ((math == 0) != (p.dtype != DataType::f32)) continue;
+            INFO(text << ", math " << math);
+            const auto config = test::draw_config(hopper(), draw, p, [&](const Config& drawn) {
+                return drawn.at("math") == math && drawn.at("join") == 1 && drawn.at("raw_weights") == 0;
+            });
+            REQUIRE(config.has_value());
+            const LaunchPlan plan = hopper().plan(p, test::emulated().device->info(), *config);
+            CHECK(plan.constants.at("weight_vector") == vector);
+            test::check_exact(hopper(), draw, p, *config);
+        }
+    }
+}
+
 TEST_CASE("joined phases of which some lack the last tap are products of their own") {
     test::Draw draw(131);
     int resident = 0;
@@ -145,6 +175,48 @@ TEST_CASE("joined phases of which some lack the last tap are products of their o
     }
     CHECK(resident > 0);
     CHECK(split > 0);
+}
+
+TEST_CASE("positions whose outputs begin at a multiple of the stride are exact, and stored in whole vectors") {
+    test::Draw draw(137);
+    std::array<bool, 9> slots_seen{};
+    int in_lines = 0;
+    // Kernels of one stride, of two and of a part of one; paddings below the stride and above; phases of which two,
+    // four and eight lie in one product; outputs that end within a position; several axes, groups.
+    for (const char* text : {"1d n3 ci70 co64 g1 i64 k4 s2 p1 op0 d1 bias f16 nchw",
+                             "1d n2 ci64 co32 g1 i40 k2 s2 p1 op0 d1 nobias bf16 nchw",
+                             "1d n2 ci130 co32 g1 i36 k8 s4 p2 op0 d1 bias f16 nchw",
+                             "1d n2 ci64 co32 g1 i21 k11 s4 p5 op3 d1 bias f16 nchw",
+                             "1d n2 ci48 co32 g1 i20 k16 s8 p4 op0 d1 bias bf16 nchw",
+                             "1d n1 ci32 co32 g1 i20 k20 s8 p6 op0 d1 bias f16 nchw",
+                             "1d n2 ci40 co16 g1 i17 k32 s16 p8 op0 d1 bias f16 nchw",
+                             "2d n2 ci128 co64 g1 i8x8 k3x3 s2x2 p1x1 op1x1 d1x1 bias f16 nchw",
+                             "2d n2 ci72 co32 g1 i5x12 k4x4 s2x2 p1x1 op0x0 d1x1 bias f32 nchw",
+                             "2d n2 ci64 co32 g2 i5x7 k3x5 s2x2 p1x3 op0x1 d1x1 nobias f32 nchw",
+                             "2d n2 ci64 co32 g1 i6x9 k5x7 s1x4 p2x3 op0x3 d1x1 bias bf16 nchw",
+                             "3d n1 ci64 co32 g1 i3x4x8 k3x3x3 s2x2x2 p1x1x1 op1x1x1 d1x1x1 bias f16 nchw"}) {
+        const Problem p = parse_key(text);
+        int checked = 0;
+        for (const auto& [parameter, least] :
+             {std::pair("join", 5), std::pair("join", 7), std::pair("reuse", 1), std::pair("reuse", 3),
+              std::pair("cluster", 2), std::pair("resident", 1), std::pair("splits", 2)}) {
+            const auto config =
+                test::draw_config(hopper(), draw, p, [&, name = parameter, from = least](const Config& drawn) {
+                    return drawn.at("join") >= 5 && drawn.at(name) >= from;
+                });
+            INFO(text << ", " << parameter << " " << least);
+            if (!config) continue;
+            const auto constants = hopper().plan(p, test::emulated().device->info(), *config).constants;
+            CHECK(constants.at("store_bytes") > size_in_bytes(p.dtype));
+            slots_seen.at(static_cast<std::size_t>(p.stride[2] / constants.at("parts"))) = true;
+            test::check_exact(hopper(), draw, p, *config);
+            in_lines += config->at("reuse") == 3 ? 1 : 0;
+            ++checked;
+        }
+        CHECK(checked > 0);
+    }
+    CHECK(in_lines > 0);
+    CHECK((slots_seen[1] && slots_seen[2] && slots_seen[4] && slots_seen[8]));
 }
 
 TEST_CASE("rows that begin anywhere within a vector are stored in vectors") {
@@ -210,6 +282,73 @@ TEST_CASE("operands are packed in vectors of every length") {
         }
     }
     CHECK((seen[1] && seen[2] && seen[4] && seen[8]));
+}
+
+TEST_CASE("channels-first inputs that are packed inside the block are exact") {
+    test::Draw draw(137);
+    const SearchSpace space = test::space_with("hopper", "block_pack", 1);
+    // Boxes that begin at every place of 16 bytes, each phase's at another; halos and none, before and behind the
+    // input; boxes of several batch entries; channels that are no whole slices; groups; phases without taps.
+    for (const char* text : {"1d n2 ci128 co40 g1 i96 k4 s2 p1 op0 d1 bias f16 nchw",
+                             "1d n3 ci36 co24 g1 i208 k7 s1 p2 op0 d1 nobias bf16 nchw",
+                             "1d n2 ci70 co24 g1 i104 k5 s2 p2 op1 d1 bias f32 nchw",
+                             "1d n2 ci40 co24 g1 i72 k2 s3 p1 op0 d1 bias f16 nchw",
+                             "2d n3 ci130 co64 g1 i10x16 k3x3 s2x2 p1x1 op1x1 d1x1 bias f16 nchw",
+                             "2d n2 ci128 co24 g2 i9x24 k4x4 s2x2 p1x1 op0x0 d1x1 bias bf16 nchw",
+                             "2d n7 ci96 co32 g1 i5x8 k3x3 s1x1 p1x1 op0x0 d1x1 nobias f32 nchw",
+                             "2d n2 ci64 co40 g2 i6x20 k5x4 s2x2 p1x2 op1x0 d1x1 bias f32 nchw",
+                             "2d n2 ci40 co24 g1 i12x20 k3x3 s1x1 p0x3 op0x0 d2x3 bias f32 nchw",
+                             "2d n2 ci64 co24 g1 i8x16 k2x2 s2x2 p0x0 op0x0 d1x1 bias f32 nchw",
+                             "3d n2 ci72 co32 g1 i3x5x8 k3x3x3 s2x2x2 p1x1x1 op1x1x1 d1x1x1 bias f16 nchw",
+                             "3d n2 ci48 co24 g1 i4x6x12 k2x3x3 s2x1x2 p0x1x1 op0x0x1 d1x1x1 nobias f32 nchw"}) {
+        const Problem p = parse_key(text);
+        INFO(text);
+        for (const int math : {0, 1, 3}) {
+            if ((math == 0) != (p.dtype != DataType::f32)) continue;
+            for (int i = 0; i < 3; ++i) {
+                const auto config =
+                    test::draw_config(space, draw, p, [&](const Config& drawn) { return drawn.at("math") == math; });
+                REQUIRE(config.has_value());
+                test::check_exact(space, draw, p, *config);
+            }
+        }
+    }
+    const Problem p = parse_key("2d n3 ci256 co72 g1 i7x16 k4x4 s1x1 p1x1 op0x0 d1x1 bias f16 nchw");
+    for (const auto& [parameter, least] : {std::pair("splits", 2), std::pair("cluster", 2), std::pair("stagger", 1),
+                                           std::pair("blocks", 2), std::pair("consumers", 3)}) {
+        const auto config = test::draw_config(
+            space, draw, p,
+            [&, name = std::string(parameter), from = least](const Config& drawn) { return drawn.at(name) >= from; });
+        INFO(parameter);
+        REQUIRE(config.has_value());
+        test::check_exact(space, draw, p, *config);
+    }
+}
+
+TEST_CASE("a layer whose input is packed inside the block has no launch for it") {
+    test::Draw draw(139);
+    const SearchSpace space = test::space_with("hopper", "block_pack", 1);
+    const Problem p = parse_key("2d n8 ci128 co64 g1 i64x64 k4x4 s2x2 p1x1 op0x0 d1x1 bias f16 nchw");
+    const auto config = test::draw_config(space, draw, p, [](const Config& drawn) { return drawn.at("splits") == 1; });
+    REQUIRE(config.has_value());
+    const LaunchPlan plan = space.plan(p, test::emulated().device->info(), *config);
+    CHECK(plan.launches.size() == 2);
+    CHECK(plan.launches[0].kernel == "tconv_hopper_pack_weights");
+    CHECK(plan.workspace_bytes_per_batch == 0);
+}
+
+TEST_CASE("inputs are packed inside the block where rows begin at 16 bytes and a block's channels are of one group") {
+    test::Draw draw(149);
+    const SearchSpace space = test::space_with("hopper", "block_pack", 1);
+    const auto accepts = [&](const char* text) {
+        return test::draw_config(space, draw, parse_key(text), [](const Config&) { return true; }).has_value();
+    };
+    CHECK(accepts("2d n8 ci64 co64 g1 i16x16 k4x4 s2x2 p1x1 op0x0 d1x1 bias f16 nchw"));
+    CHECK(accepts("2d n8 ci64 co64 g2 i16x12 k4x4 s2x2 p1x1 op0x0 d1x1 bias f32 nchw"));
+    CHECK_FALSE(accepts("2d n8 ci64 co64 g1 i16x12 k4x4 s2x2 p1x1 op0x0 d1x1 bias f16 nchw"));
+    CHECK_FALSE(accepts("2d n8 ci64 co64 g1 i16x14 k4x4 s2x2 p1x1 op0x0 d1x1 bias f32 nchw"));
+    CHECK_FALSE(accepts("2d n8 ci64 co64 g2 i16x16 k4x4 s2x2 p1x1 op0x0 d1x1 bias f16 nchw"));
+    CHECK_FALSE(accepts("2d n8 ci64 co64 g1 i16x16 k4x4 s2x2 p1x1 op0x0 d1x1 bias f16 nhwc"));
 }
 
 TEST_CASE("16-bit tensors that are read as they lie, channels first, are exact") {

@@ -57,6 +57,22 @@ TEST_CASE("boxes bring the input of every type, layout, group and border") {
         check_variant(problem, {{"loads", 1}});
 }
 
+// Groups of even and odd numbers of channels; rows and positions that are whole vectors, and such that are not.
+TEST_CASE("16-bit input that is packed in pairs of channels is exact with either kind of load") {
+    for (const char* problem : {"3d n2 ci13 co10 g1 i3x5x8 k3x3x3 s1x1x1 p1x0x2 op0x0x0 d1x1x1 bias f16 nchw",
+                                "2d n3 ci32 co24 g2 i6x12 k4x4 s2x2 p1x1 op0x0 d1x1 nobias bf16 nchw",
+                                "1d n2 ci70 co18 g1 i500 k7 s3 p2 op0 d2 bias bf16 nchw"}) {
+        for (const std::int64_t loads : {0, 1})
+            check_variant(problem, {{"pack_input", 1}, {"loads", loads}});
+    }
+    for (const char* problem : {"2d n5 ci22 co6 g2 i5x7 k2x2 s2x2 p0x0 op0x0 d1x1 bias f16 nchw",
+                                "2d n2 ci17 co8 g1 i9x6 k3x3 s1x1 p1x1 op0x0 d1x1 bias bf16 nchw"})
+        check_variant(problem, {{"pack_input", 1}, {"loads", 0}});
+    // What a lane reads serves all taps along the width and along the height, as in fp32.
+    check_variant("3d n2 ci35 co24 g1 i6x7x16 k3x3x3 s1x1x1 p0x1x0 op0x0x0 d1x1x1 bias f16 nchw",
+                  {{"pack_input", 1}, {"loads", 1}, {"reuse_columns", 1}, {"reuse_rows", 1}});
+}
+
 TEST_CASE("weights stay in shared memory with either kind of load") {
     const std::string problem = "1d n2 ci24 co10 g1 i64 k5 s2 p1 op0 d1 bias f32 nchw";
     for (const std::int64_t loads : {0, 1})

@@ -55,6 +55,26 @@ TEST_CASE("accepted overlap_add configs of random small problems are exact in th
     CHECK(alone > test::rounds(10));
 }
 
+TEST_CASE("a single input along an axis gives each product an output of its own") {
+    test::Draw draw(151);
+    for (const char* one : {"2d n9 ci40 co16 g1 i1x1 k4x4 s1x1 p0x0 op0x0 d1x1 bias f32 nchw",
+                            "2d n3 ci40 co9 g1 i1x6 k5x2 s3x2 p1x0 op0x0 d1x1 nobias f16 nhwc",
+                            "1d n4 ci24 co12 g2 i1 k7 s2 p2 op0 d1 bias f32 nchw"}) {
+        const Problem p = parse_key(one);
+        INFO(one);
+        const auto defaults = overlap_add().defaults(p, test::emulated().device->info());
+        REQUIRE(!defaults.empty());
+        CHECK(overlap_add().plan(p, test::emulated().device->info(), defaults.front()).launches.size() == 1);
+        test::check_drawn(overlap_add(), draw, p, 4);
+    }
+    // An output beyond the last product has no share.
+    const Problem padded = parse_key("1d n4 ci24 co12 g2 i1 k3 s2 p0 op1 d1 bias f32 nchw");
+    const auto defaults = overlap_add().defaults(padded, test::emulated().device->info());
+    REQUIRE(!defaults.empty());
+    CHECK(overlap_add().plan(padded, test::emulated().device->info(), defaults.front()).launches.size() == 2);
+    test::check_drawn(overlap_add(), draw, padded, 4);
+}
+
 TEST_CASE("every value of every parameter of the overlap_add family is exact in the emulator") {
     const std::vector<Problem> problems{
         parse_key("2d n2 ci40 co16 g1 i6x8 k2x2 s2x2 p0x0 op0x0 d1x1 bias f32 nchw"),

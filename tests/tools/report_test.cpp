@@ -137,6 +137,14 @@ TEST_CASE("the table says all that a reader asks for") {
     CHECK_FALSE(holds(text, "emulation"));
 }
 
+TEST_CASE("what was best with former kernels is told where the trials are counted") {
+    TuneResult r = result(2);
+    CHECK_FALSE(holds(report(r, {"db", 200}), "former"));
+    r.trials_former = 2;
+    CHECK(holds(report(r, {"db", 200}), "180 measured (2 of the best with former kernels), 20 reused"));
+    CHECK(result_json(r).at("trials_former") == 2);
+}
+
 TEST_CASE("emulated times are labelled wherever they stand") {
     TuneResult r = result(3);
     r.emulated = true;

@@ -51,6 +51,37 @@ TEST_CASE("what is reported is not proposed again, and steers the search") {
         CHECK(resumed.next()->config != first->config);
 }
 
+TEST_CASE("what is asked for first is proposed in that order, before any family's turn, and once") {
+    std::vector<Candidate> later;
+    Contest source = contest(5);
+    for (int i = 0; i < 30; ++i)
+        later.push_back(*source.next());
+    Contest asked = contest(6);
+    for (const std::size_t i : {25U, 11U, 29U})
+        CHECK(asked.propose_first(later[i].template_name, later[i].config));
+    CHECK_FALSE(asked.propose_first(later[11].template_name, later[11].config));
+    for (const std::size_t i : {25U, 11U, 29U}) {
+        const auto candidate = asked.next();
+        REQUIRE(candidate);
+        CHECK(candidate->template_name == later[i].template_name);
+        CHECK(candidate->config == later[i].config);
+        CHECK(candidate->plan == later[i].plan);
+    }
+    std::set<Config> others;
+    for (int i = 0; i < 60; ++i)
+        others.insert(asked.next()->config);
+    CHECK(others.size() == 60);
+    for (const std::size_t i : {25U, 11U, 29U})
+        CHECK_FALSE(others.contains(later[i].config));
+}
+
+TEST_CASE("what is known already cannot be asked for first") {
+    Contest asked = contest(5);
+    const Candidate known = *contest(5).next();
+    asked.report(known.template_name, known.config, 1.0);
+    CHECK_FALSE(asked.propose_first(known.template_name, known.config));
+}
+
 TEST_CASE("the families of a contest carry the hash of their templates") {
     const Contest entered = contest(1);
     REQUIRE(!entered.families().empty());

@@ -16,11 +16,13 @@ class PretendedGpuCompiler final : public Compiler {
 public:
     [[nodiscard]] std::string version() const override { return "pretended 1"; }
     [[nodiscard]] CompileResult compile(const CompileRequest& request) override {
+        ++calls;
         CompileResult result;
         result.ok = true;
         result.code.code = "code of " + content_hash(request.source);
         return result;
     }
+    std::atomic<std::int64_t> calls = 0;
 };
 
 /// A GPU whose kernels of `accuracy_space` have errors and times worked out from their configs.
@@ -56,6 +58,9 @@ public:
     }
 
     [[nodiscard]] double device_seconds() const override { return 0.001 * static_cast<double>(measured.size()); }
+
+    /// How often its compiler was asked.
+    [[nodiscard]] std::int64_t compiled() const { return compiler_.calls; }
 
     /// The four arithmetics of accuracy_space; every kernel has an error of its own below the expected one.
     [[nodiscard]] static double error_of(const Config& config) {

@@ -72,6 +72,19 @@ TEST_CASE("a right file is taken") {
     CHECK(space.parameters()[0].name == "tile");
     CHECK(space.parameters()[0].values == std::vector<std::int64_t>{8, 16, 32});
     CHECK(space.parameters()[0].description == "outputs");
+    CHECK_FALSE(space.parameters()[0].former);
+}
+
+TEST_CASE("a parameter's former value is read and checked with its line") {
+    const SearchSpace space = testing::make_space("  tile: {values: [8, 16], former: 16, description: outputs}\n");
+    CHECK(space.parameters()[0].former == 16);
+    CHECK(replaced(8, "  block: {values: [64, 128], former: 64}") == "no error");
+    CHECK(replaced(8, "  block: {values: [64, 128],\n   former: 32}") ==
+          "a.yaml:9: former of parameter block (32) is none of its values");
+    CHECK(replaced(8, "  block: {values: [64, 128], former: few}") ==
+          "a.yaml:8: former of parameter block must be an integer of at most 2^53 in size, not \"few\"");
+    CHECK(replaced(8, "  block: {values: [64, 128], formerly: 64}") ==
+          "a.yaml:8: unknown key formerly in parameter block; known are values, description, former");
 }
 
 TEST_CASE("keys are checked with their lines") {

@@ -48,9 +48,10 @@ inline SearchSpace make_space(const std::string& parameters, const std::string& 
 /// compile longer. Any template of the tree does: nothing is built of it.
 inline SearchSpace accuracy_space(const std::string& family = "test", const std::string& defaults = "",
                                   const std::string& math = "[0, 1, 2, 3]") {
-    std::string text = space_text("  tile: {values: [1, 2, 4, 8, 16, 32]}\n  math: {values: " + math +
-                                      "}\n  block: {values: [32, 64, 128, 256]}\n  depth: {values: [1, 2, 3, 4]}\n",
-                                  "  plain: \"math == 0\"\n", "  - \"tile * depth <= 64\"\n", defaults);
+    std::string text =
+        space_text("  tile: {values: [1, 2, 4, 8, 16, 32]}\n  math: {values: " + math +
+                       "}\n  block: {values: [32, 64, 128, 256]}\n  depth: {values: [1, 2, 3, 4], former: 1}\n",
+                   "  plain: \"math == 0\"\n", "  - \"tile * depth <= 64\"\n", defaults);
     text.replace(text.find("test\n"), 4, family);
     text.replace(text.find("test.cu"), 7, "direct.cu");
     text +=

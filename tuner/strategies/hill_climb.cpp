@@ -1,7 +1,7 @@
 #include "tuner/strategies/hill_climb.hpp"
 
 #include <algorithm>
-#include <iterator>
+#include <limits>
 
 namespace tconv {
 
@@ -31,13 +31,20 @@ bool HillClimb::move_to_better(Climb& climb, const Configs& candidates) {
     return true;
 }
 
-// One of the candidates not proposed yet, each as likely.
+// Of the candidates not proposed yet one of the shortest guess, each of those as likely: any where no time is guessed.
 std::optional<Config> HillClimb::pick_new(const Configs& candidates) {
-    Configs fresh;
-    std::copy_if(candidates.begin(), candidates.end(), std::back_inserter(fresh),
-                 [&](const Config& config) { return !history_.is_proposed(config); });
-    if (fresh.empty()) return std::nullopt;
-    return fresh[draw_below(history_.random(), fresh.size())];
+    Configs best;
+    double least = std::numeric_limits<double>::infinity();
+    for (const Config& config : candidates) {
+        if (history_.is_proposed(config)) continue;
+        const double guess = history_.guess(config);
+        if (guess > least) continue;
+        if (guess < least) best.clear();
+        least = guess;
+        best.push_back(config);
+    }
+    if (best.empty()) return std::nullopt;
+    return best[draw_below(history_.random(), best.size())];
 }
 
 std::optional<Config> HillClimb::step_of_any_climb() {

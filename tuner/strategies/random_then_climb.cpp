@@ -50,6 +50,12 @@ std::optional<double> RandomThenClimb::promise() {
     return best;
 }
 
+bool RandomThenClimb::claim(const Config& config) {
+    if (history_.is_proposed(config)) return false;
+    history_.mark_proposed(config);
+    return true;
+}
+
 std::optional<Config> RandomThenClimb::propose() {
     if (has_default()) {
         const Config config = std::move(defaults_.front());

@@ -13,7 +13,7 @@ namespace tconv {
 struct SearchSettings {
     std::uint64_t seed = 1;
     std::int64_t budget = 200;  ///< proposals that the search expects to be asked for
-    double random_share = 0.3;  ///< of the budget: climbing starts once so many are known or proposed
+    double random_share = 0.4;  ///< of the budget: climbing starts once so many are known or proposed
     HillClimbSettings climb;
 };
 
@@ -31,6 +31,9 @@ public:
     /// The shortest time that the family guesses for what it is about to propose, in the guess's unit; nullopt where it
     /// guesses none.
     [[nodiscard]] std::optional<double> promise();
+
+    /// Takes `config` as proposed by this search; false where it is known already.
+    [[nodiscard]] bool claim(const Config& config);
 
     [[nodiscard]] std::optional<Config> propose() override;
     void report(const Config& config, std::optional<double> milliseconds) override;

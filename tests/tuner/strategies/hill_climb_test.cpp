@@ -74,6 +74,20 @@ TEST_CASE("a climb without any known config begins with random ones") {
     CHECK(run(strategy, 20, 20, bowl).size() == 20);
 }
 
+TEST_CASE("a climb tries the neighbours of the shortest guesses first") {
+    const SearchSpace space =
+        SearchSpace::parse(space_text(k_plane, "", "") + "time: \"100 + 10 * a + (b - 5) * (b - 5)\"\n", "test.yaml");
+    for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+        SearchHistory history(space, test_problem(), test_device(), seed);
+        HillClimb strategy(history);
+        strategy.report({{"a", 5}, {"b", 4}}, 1.0);
+        const auto slower = [](const Config&) { return 2.0; };
+        CHECK(run(strategy, 4, 0, slower) ==
+              std::vector<Config>{
+                  {{"a", 4}, {"b", 4}}, {{"a", 5}, {"b", 5}}, {{"a", 5}, {"b", 3}}, {{"a", 6}, {"b", 4}}});
+    }
+}
+
 TEST_CASE("a climb exhausts a space exactly") {
     const SearchSpace space = make_space(k_plane, "", "  - \"(a * b) % 4 != 1\"\n");
     const std::vector<Config> valid = all_configs(space, test_problem(), test_device());
