@@ -10,14 +10,23 @@ std::int64_t grid_limit(std::size_t axis) {
     return axis == 0 ? k_max_grid_x : k_max_grid_yz;
 }
 
+namespace {
+
+std::int64_t tiles_of(std::int64_t batch, std::int64_t tile) {
+    return batch / tile + (batch % tile != 0 ? 1 : 0);
+}
+
+}  // namespace
+
 std::int64_t batch_tiles(const Launch& launch, std::int64_t batch) {
-    return batch / launch.batch_tile + (batch % launch.batch_tile != 0 ? 1 : 0);
+    return tiles_of(batch, launch.batch_tile);
 }
 
 std::vector<std::string> kernel_names(const LaunchPlan& plan) {
     std::vector<std::string> names;
-    for (const Launch& launch : plan.launches)
-        names.push_back(launch.kernel);
+    for (const Launch& launch : plan.launches) {
+        if (std::find(names.begin(), names.end(), launch.kernel) == names.end()) names.push_back(launch.kernel);
+    }
     return names;
 }
 
@@ -28,7 +37,7 @@ std::array<std::int64_t, 3> grid_for(const Launch& launch, std::int64_t batch) {
 }
 
 std::int64_t workspace_for(const LaunchPlan& plan, std::int64_t batch) {
-    return plan.workspace_bytes + plan.workspace_bytes_per_batch * batch;
+    return plan.workspace_bytes + plan.workspace_bytes_per_batch * tiles_of(batch, plan.workspace_batch_tile);
 }
 
 std::int64_t workspace_alignment(const LaunchPlan& plan) {

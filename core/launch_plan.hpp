@@ -70,15 +70,19 @@ inline constexpr std::size_t k_most_tensor_maps = 8;
 
 /// Everything needed to run a tuned kernel besides its binary. The runtime replays it and knows no kernel family.
 struct LaunchPlan {
-    std::string source_file;                     ///< template that the binary was made from: "direct.cu"
-    Config constants;                            ///< derived quantities that its prelude holds besides the config
-    std::vector<Launch> launches;                ///< in order
-    std::int64_t workspace_bytes = 0;            ///< fixed part
-    std::int64_t workspace_bytes_per_batch = 0;  ///< added for each batch entry
-    std::int64_t packed_weight_bytes = 0;        ///< what the weights_only launches write
+    std::string source_file;           ///< template that the binary was made from: "direct.cu"
+    Config constants;                  ///< derived quantities that its prelude holds besides the config
+    std::vector<Launch> launches;      ///< in order
+    std::int64_t workspace_bytes = 0;  ///< fixed part
+    std::int64_t workspace_bytes_per_batch =
+        0;  ///< added for each `workspace_batch_tile` batch entries or part of them
+    std::int64_t workspace_batch_tile = 1;
+    std::int64_t packed_weight_bytes = 0;  ///< what the weights_only launches write
     /// Bytes that every tensor's address must be a multiple of: a power of two, at least the element's size. The
     /// addresses of the workspace and of the packed weights are multiples of `workspace_alignment`.
     std::int64_t alignment = k_default_alignment;
+    /// Sums of small integers come out exact, rounded once. Not so where inputs are transformed by fractions.
+    bool exact_on_integers = true;
     friend bool operator==(const LaunchPlan&, const LaunchPlan&) = default;
 };
 
@@ -95,7 +99,7 @@ struct LaunchPlan {
 void check_plan(const LaunchPlan& plan, const Problem& problem, const DeviceInfo& device,
                 std::int64_t workspace_limit = std::int64_t{1} << 30);
 
-/// Entry names of the plan's launches, in order.
+/// Entry names of the plan's launches, each once, in order.
 [[nodiscard]] std::vector<std::string> kernel_names(const LaunchPlan& plan);
 
 /// Blocks that CUDA allows along an axis of a grid (0: x).

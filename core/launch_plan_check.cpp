@@ -111,7 +111,7 @@ MappedMemory mapped_memory(const LaunchPlan& plan, const Problem& problem, Argum
         case ArgumentKind::weight:
             return {weight_elements(problem) * size, 0};
         case ArgumentKind::workspace:
-            return {plan.workspace_bytes, plan.workspace_bytes_per_batch};
+            return {plan.workspace_bytes, plan.workspace_batch_tile == 1 ? plan.workspace_bytes_per_batch : 0};
         case ArgumentKind::packed_weight:
             return {plan.packed_weight_bytes, 0};
         default:
@@ -221,8 +221,11 @@ void check_alignment(const LaunchPlan& plan, DataType type) {
 Memory check_memory(const LaunchPlan& plan, std::int64_t batch, std::int64_t limit) {
     Memory memory;
     std::int64_t all = 0;
+    if (plan.workspace_batch_tile < 1)
+        reject(fmt::format("workspace_batch_tile ({}) must be at least 1", plan.workspace_batch_tile));
+    const std::int64_t tiles = batch / plan.workspace_batch_tile + (batch % plan.workspace_batch_tile != 0 ? 1 : 0);
     if (plan.workspace_bytes < 0 || plan.workspace_bytes_per_batch < 0 ||
-        __builtin_mul_overflow(plan.workspace_bytes_per_batch, batch, &memory.workspace) ||
+        __builtin_mul_overflow(plan.workspace_bytes_per_batch, tiles, &memory.workspace) ||
         __builtin_add_overflow(memory.workspace, plan.workspace_bytes, &memory.workspace) || memory.workspace > limit) {
         reject(fmt::format("workspace ({} bytes + {} a batch entry, batch {}) must be 0 to {} bytes",
                            plan.workspace_bytes, plan.workspace_bytes_per_batch, batch, limit));

@@ -112,8 +112,10 @@ std::string to_json(const LaunchPlan& plan) {
               {"constants", plan.constants},
               {"workspace_bytes", plan.workspace_bytes},
               {"workspace_bytes_per_batch", plan.workspace_bytes_per_batch},
+              {"workspace_batch_tile", plan.workspace_batch_tile},
               {"packed_weight_bytes", plan.packed_weight_bytes},
               {"alignment", plan.alignment},
+              {"exact_on_integers", plan.exact_on_integers},
               {"launches", Json::array()}};
     for (const Launch& launch : plan.launches) {
         Json arguments = Json::array();
@@ -141,8 +143,10 @@ LaunchPlan launch_plan_from_json(const std::string& text) {
         plan.constants = config_from_json(json.at("constants").dump());
         plan.workspace_bytes = json.at("workspace_bytes").get<std::int64_t>();
         plan.workspace_bytes_per_batch = json.at("workspace_bytes_per_batch").get<std::int64_t>();
+        plan.workspace_batch_tile = json.value("workspace_batch_tile", std::int64_t{1});
         plan.packed_weight_bytes = json.value("packed_weight_bytes", std::int64_t{0});
         plan.alignment = json.value("alignment", k_default_alignment);
+        plan.exact_on_integers = json.value("exact_on_integers", true);
         for (const Json& launch : json.at("launches"))
             plan.launches.push_back(launch_from_json(launch));
         return plan;

@@ -5,12 +5,6 @@
 
 namespace tconv::overlap_add {
 
-struct Chunk {
-    float input[chunk][tile_m];
-    float weight[chunk][tile_n];
-};
-
-constexpr int stages = config::stages;
 /// fp32 operands whose neighbours are neighbours in shared memory go by asynchronous copies; all others through
 /// registers, which turn, convert and take them in pieces.
 constexpr bool weights_copied = problem::element_bytes == 4;
@@ -30,10 +24,6 @@ __device__ __forceinline__ i64 input_offset(int group, i64 row) {
     return (row / positions * problem::in_channels + channel) * positions + row % positions;
 }
 constexpr i64 channel_step = channels_last ? 1 : positions;
-
-/// The part of an operand's chunk that a thread brings: pieces of `Vector` elements.
-template <int Size, int Vector>
-constexpr int pieces_of = (chunk * (Size / Vector) + threads - 1) / threads;
 
 /// The input, channels first: piece i is `input_vector` positions of one channel. Which ones stays the same from chunk
 /// to chunk.

@@ -8,6 +8,7 @@
 
 #include "element_vectors.cuh"
 #include "phases.cuh"
+#include "quad_product.cuh"
 
 namespace tconv::overlap_add {
 
@@ -39,20 +40,8 @@ using AxisH = TCONV_AXIS(h);
 using AxisW = TCONV_AXIS(w);
 #undef TCONV_AXIS
 
-// A block: warps along positions and columns; a lane owns quads of neighbouring positions times quads of columns.
-constexpr int k_quad = 4;
-constexpr int lanes_m = config::position_lanes;
-constexpr int lanes_n = 32 / lanes_m;
-constexpr int quads_m = config::position_quads;
-constexpr int quads_n = config::column_quads;
-constexpr int warps_m = config::warps_m;
-constexpr int warps_n = config::warps_n;
-constexpr int warp_m = lanes_m * quads_m * k_quad;
-constexpr int warp_n = lanes_n * quads_n * k_quad;
-constexpr int tile_m = warps_m * warp_m;
-constexpr int tile_n = warps_n * warp_n;
-constexpr int threads = 32 * warps_m * warps_n;
-constexpr int chunk = config::channel_chunk;
+using namespace quads;
+
 constexpr int chunks = (in_group + chunk - 1) / chunk;
 constexpr int splits = config::splits;
 constexpr int tiles_n = (columns + tile_n - 1) / tile_n;
@@ -76,18 +65,6 @@ __device__ __forceinline__ Column column_at(int number) {
 __device__ __forceinline__ int column_of(const Column& c) {
     const int tap = (c.k_d * AxisH::kernel + c.k_h) * AxisW::kernel + c.k_w;
     return channels_last ? tap * out_group + c.channel : c.channel * taps + tap;
-}
-
-/// Where a lane's quads begin in the tile.
-__device__ __forceinline__ int quad_row(int quad) {
-    const int warp = static_cast<int>(threadIdx.x) / 32 % warps_m;
-    const int lane = static_cast<int>(threadIdx.x) % 32 % lanes_m;
-    return warp * warp_m + (quad * lanes_m + lane) * k_quad;
-}
-__device__ __forceinline__ int quad_column(int quad) {
-    const int warp = static_cast<int>(threadIdx.x) / 32 / warps_m;
-    const int lane = static_cast<int>(threadIdx.x) % 32 / lanes_m;
-    return warp * warp_n + (quad * lanes_n + lane) * k_quad;
 }
 
 /// A block's share of the work: positions from `row`, columns from `column`, some chunks of channels.

@@ -6,8 +6,6 @@
 
 namespace tconv::overlap_add {
 
-using Sums = float[quads_m][k_quad][quads_n][k_quad];
-
 constexpr i64 output_volume = AxisD::output * AxisH::output * AxisW::output;
 
 __device__ __forceinline__ i64 output_offset(i64 entry, int channel, i64 d, i64 h, i64 w) {

@@ -45,6 +45,7 @@ Runnable runnable_plan(Device& device, Module& module, const LaunchPlan& plan, s
     Runnable runnable;
     runnable.description = plan.source_file;
     runnable.workspace_bytes = workspace_for(plan, batch);
+    runnable.exact_on_integers = plan.exact_on_integers;
     runnable.alignment = plan.alignment;
     runnable.workspace_alignment = workspace_alignment(plan);
     runnable.launch = launch_for(batch);

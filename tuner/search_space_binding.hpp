@@ -153,7 +153,9 @@ private:
     std::optional<Bound> compile_seconds_;
     std::optional<Bound> time_;
     std::optional<Bound> workspace_per_batch_;
+    std::optional<Bound> workspace_batch_tile_;
     std::optional<Bound> packed_weight_;
+    std::optional<Bound> exact_on_integers_;
 
     std::vector<std::vector<Step>> levels_;  // what judges a config, by the parameters that must be known
     Lot rules_;                              // the same in one list, without the demand

@@ -79,7 +79,9 @@ void Binding::compile_rest() {
     time_ = compile(space_.time);
     workspace_ = compile(space_.workspace_bytes);
     workspace_per_batch_ = compile(space_.workspace_bytes_per_batch);
+    workspace_batch_tile_ = compile(space_.workspace_batch_tile);
     packed_weight_ = compile(space_.packed_weight_bytes);
+    exact_on_integers_ = compile(space_.exact_on_integers);
 }
 
 const Binding::Bound& Binding::bound_of(const ScheduleStep& step) const {

@@ -411,10 +411,10 @@ void Reader::read_defaults(const Entry& entry) {
 }
 
 SpaceDefinition Reader::read() {
-    const Keys keys{
-        {"family", "template", "description", "parameters"},
-        {"applies", "derived", "constraints", "launch", "launches", "workspace_bytes", "workspace_bytes_per_batch",
-         "packed_weight_bytes", "defaults", "error", "strict", "cost", "time"}};
+    const Keys keys{{"family", "template", "description", "parameters"},
+                    {"applies", "derived", "constraints", "launch", "launches", "workspace_bytes",
+                     "workspace_bytes_per_batch", "workspace_batch_tile", "packed_weight_bytes", "defaults", "error",
+                     "strict", "exact_on_integers", "cost", "time"}};
     const YAML::Node root = load();
     const auto fields = record(root, line_of(root), "the search space", keys);
     const auto with = [&](const std::string& key, const auto& use) {
@@ -454,8 +454,14 @@ SpaceDefinition Reader::read() {
     with("defaults", [&](const Entry& entry) { read_defaults(entry); });
     space_.error = space_.compile_seconds = space_.time = Formula{"0", line_of(root), {}};
     space_.strict = {Formula{"1", line_of(root), {}}, {}};
+    space_.exact_on_integers = Formula{"1", line_of(root), {}};
+    space_.workspace_batch_tile = Formula{"1", line_of(root), {}};
     with("error", [&](const Entry& entry) { space_.error = formula(entry.value, entry.line, entry.key); });
     with("strict", [&](const Entry& entry) { space_.strict = rule(entry.value, entry.line, entry.key); });
+    with("workspace_batch_tile",
+         [&](const Entry& entry) { space_.workspace_batch_tile = formula(entry.value, entry.line, entry.key); });
+    with("exact_on_integers",
+         [&](const Entry& entry) { space_.exact_on_integers = formula(entry.value, entry.line, entry.key); });
     with("time", [&](const Entry& entry) { space_.time = formula(entry.value, entry.line, entry.key); });
     with("cost", [&](const Entry& entry) { space_.compile_seconds = formula(entry.value, entry.line, entry.key); });
     return std::move(space_);

@@ -86,7 +86,9 @@ LaunchPlan Binding::plan() {
     }
     plan.workspace_bytes = integer_from(*workspace_, 0, "workspace_bytes");
     plan.workspace_bytes_per_batch = integer_from(*workspace_per_batch_, 0, "workspace_bytes_per_batch");
+    plan.workspace_batch_tile = integer_from(*workspace_batch_tile_, 1, "workspace_batch_tile");
     plan.packed_weight_bytes = integer_from(*packed_weight_, 0, "packed_weight_bytes");
+    plan.exact_on_integers = truth(*exact_on_integers_);
     return plan;
 }
 

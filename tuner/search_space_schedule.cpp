@@ -97,9 +97,11 @@ private:
             check_launch(launch);
         check(space_.workspace_bytes, false);
         check(space_.workspace_bytes_per_batch, false);
+        check(space_.workspace_batch_tile, false);
         check(space_.packed_weight_bytes, false);
         check(space_.error, false);
         check(space_.strict.formula, false);
+        check(space_.exact_on_integers, false);
         check(space_.compile_seconds, false);
         check(space_.time, false);
     }

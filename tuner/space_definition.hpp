@@ -84,12 +84,14 @@ struct SpaceDefinition {
     std::vector<LaunchDefinition> launches;
     Formula workspace_bytes;
     Formula workspace_bytes_per_batch;
+    Formula workspace_batch_tile;
     Formula packed_weight_bytes;
     std::vector<DefaultConfig> defaults;
-    Formula error;            ///< largest relative error that a config is expected to have
-    Rule strict;              ///< 1: plain fp32 arithmetic (or better) alone
-    Formula time;             ///< guessed, in any unit
-    Formula compile_seconds;  ///< what its compilation is guessed to take
+    Formula error;              ///< largest relative error that a config is expected to have
+    Rule strict;                ///< 1: plain fp32 arithmetic (or better) alone
+    Formula exact_on_integers;  ///< 1: sums of small integers come out exact
+    Formula time;               ///< guessed, in any unit
+    Formula compile_seconds;    ///< what its compilation is guessed to take
 };
 
 /// Reads a file's keys and values, and the names that each expression uses. Throws Error(bad_input) as "FILE:LINE:

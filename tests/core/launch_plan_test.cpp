@@ -111,6 +111,17 @@ TEST_CASE("a plan stored without an alignment asks for that of the widest access
     CHECK(launch_plan_from_json(older).alignment == 16);
 }
 
+TEST_CASE("a plan says whether sums of integers come out exact, and one stored without a word on it that they do") {
+    LaunchPlan transforming = sample_plan();
+    transforming.exact_on_integers = false;
+    CHECK(launch_plan_from_json(to_json(transforming)) == transforming);
+    std::string older = to_json(transforming);
+    const std::string entry = "\"exact_on_integers\":false,";
+    REQUIRE(older.find(entry) != std::string::npos);
+    older.erase(older.find(entry), entry.size());
+    CHECK(launch_plan_from_json(older) == sample_plan());
+}
+
 TEST_CASE("a plan stored without batch tiles covers one batch entry at a time") {
     LaunchPlan tiled = sample_plan();
     tiled.launches[1].batch_tile = 4;
@@ -120,6 +131,19 @@ TEST_CASE("a plan stored without batch tiles covers one batch entry at a time") 
     REQUIRE(older.find(entry) != std::string::npos);
     older.erase(older.find(entry), entry.size());
     CHECK(launch_plan_from_json(older) == sample_plan());
+}
+
+TEST_CASE("a workspace for a part of the batch grows by whole parts") {
+    LaunchPlan plan = sample_plan();
+    plan.workspace_bytes = 100;
+    plan.workspace_bytes_per_batch = 40;
+    plan.workspace_batch_tile = 4;
+    CHECK(workspace_for(plan, 1) == 140);
+    CHECK(workspace_for(plan, 4) == 140);
+    CHECK(workspace_for(plan, 5) == 180);
+    CHECK(launch_plan_from_json(to_json(plan)) == plan);
+    CHECK_THAT(refusal([](LaunchPlan& p) { p.workspace_batch_tile = 0; }),
+               contains("workspace_batch_tile (0) must be at least 1"));
 }
 
 TEST_CASE("malformed plans are refused") {

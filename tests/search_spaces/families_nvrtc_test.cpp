@@ -156,6 +156,16 @@ TEST_CASE("NVRTC compiles the families for small groups and few outputs for ever
         check_compiles(family, text, draw);
 }
 
+TEST_CASE("NVRTC compiles the winograd family for every number of axes, with phases together and apart") {
+    test::Draw draw(163);
+    for (const char* text : {"3d n64 ci256 co128 g1 i8x8x8 k4x4x4 s2x2x2 p1x1x1 op0x0x0 d1x1x1 nobias f32 nchw",
+                             "2d n4 ci512 co256 g1 i64x64 k3x3 s2x2 p0x0 op0x0 d1x1 nobias f32 nchw",
+                             "1d n16 ci512 co256 g1 i32 k16 s8 p4 op0 d1 bias f16 nchw"}) {
+        for (const bool apart : {false, true})
+            check_compiles("winograd", text, draw, [&](const Config& c) { return (c.at("apart_axes") > 0) == apart; });
+    }
+}
+
 TEST_CASE("NVRTC compiles the overlap_add family with and without a gathering launch for every kind of operand") {
     test::Draw draw(151);
     for (const char* text : {"2d n8 ci128 co64 g1 i256x256 k2x2 s2x2 p0x0 op0x0 d1x1 bias f32 nchw",

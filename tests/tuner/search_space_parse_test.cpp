@@ -91,7 +91,7 @@ TEST_CASE("keys are checked with their lines") {
     CHECK(after(2, "tepmlate: x.cu") ==
           "a.yaml:3: unknown key tepmlate in the search space; known are family, template, description, parameters, "
           "applies, derived, constraints, launch, launches, workspace_bytes, workspace_bytes_per_batch, "
-          "packed_weight_bytes, defaults, error, strict, cost, time");
+          "workspace_batch_tile, packed_weight_bytes, defaults, error, strict, exact_on_integers, cost, time");
     CHECK(after(20, "template: other.cu") == "a.yaml:21: duplicate key template in the search space");
     CHECK(after(7, "  tile: {values: [1]}") == "a.yaml:8: duplicate key tile in parameters");
     CHECK(after(17, "  kernel: tconv_other") == "a.yaml:18: duplicate key kernel in launch");

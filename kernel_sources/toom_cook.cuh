@@ -1,0 +1,158 @@
+// Minimal filtering (Toom and Cook, Winograd): the m outputs y[i] = sum over j of g[j] * d[i + j] of a filter g of T
+// taps on m + T - 1 inputs d with as many products, in place of m * T:
+//
+//     y = A ((G g) * (B d))
+//
+// Multiplication of polynomials of m and T coefficients by way of their values at m + T - 2 points and at infinity,
+// transposed. The denominators are in G, which is applied once to the weights.
+#pragma once
+
+#include "tconv.cuh"
+
+namespace tconv::toom_cook {
+
+/// In order; small, so that sums of inputs and of products stay near one another.
+constexpr double k_points[] = {0, 1, -1, 2, -0.5};
+constexpr int k_most_points = 6;
+
+template <int Outputs, int Taps>
+struct Matrices {
+    static constexpr int outputs = Outputs;
+    static constexpr int taps = Taps;
+    static constexpr int products = Outputs + Taps - 1;
+    static constexpr int finite = products - 1;
+    static_assert(products <= k_most_points, "there are points for six products");
+    double a[outputs][products] = {};
+    double b[products][products] = {};
+    double g[products][taps] = {};
+};
+
+/// A product of the polynomials x - point over the first `count` points but `without`: its coefficients, the constant
+/// first.
+template <int Size>
+__device__ constexpr void expand(double (&coefficients)[Size], int count, int without) {
+    for (int i = 0; i < Size; ++i)
+        coefficients[i] = i == 0 ? 1 : 0;
+    for (int p = 0; p < count; ++p) {
+        if (p == without) continue;
+        for (int i = Size - 1; i >= 0; --i)
+            coefficients[i] = (i > 0 ? coefficients[i - 1] : 0) - k_points[p] * coefficients[i];
+    }
+}
+
+template <int Outputs, int Taps>
+__device__ constexpr Matrices<Outputs, Taps> matrices() {
+    using M = Matrices<Outputs, Taps>;
+    M m{};
+    // A single output or tap needs no points: each product is one of a tap and an input.
+    if (Outputs == 1 || Taps == 1) {
+        for (int p = 0; p < M::products; ++p) {
+            m.a[Outputs == 1 ? 0 : p][p] = 1;
+            m.b[p][p] = 1;
+            m.g[p][Taps == 1 ? 0 : p] = 1;
+        }
+        return m;
+    }
+    for (int p = 0; p < M::finite; ++p) {
+        expand(m.b[p], M::finite, p);
+        double denominator = 1;
+        for (int q = 0; q < M::finite; ++q)
+            denominator *= q == p ? 1 : k_points[p] - k_points[q];
+        double power = 1;
+        for (int i = 0; i < M::products; ++i) {
+            if (i < Outputs) m.a[i][p] = power;
+            if (i < Taps) m.g[p][i] = power / denominator;
+            power *= k_points[p];
+        }
+    }
+    expand(m.b[M::finite], M::finite, -1);
+    m.a[Outputs - 1][M::finite] = 1;
+    m.g[M::finite][Taps - 1] = 1;
+    return m;
+}
+
+/// The three matrices, each with its extents and at<row, column>.
+template <int Outputs, int Taps>
+struct Filter {
+    static constexpr Matrices<Outputs, Taps> all = matrices<Outputs, Taps>();
+    struct OfOutputs {
+        static constexpr int rows = Outputs;
+        static constexpr int columns = Outputs + Taps - 1;
+        template <int R, int C>
+        static constexpr float at = static_cast<float>(all.a[R][C]);
+    };
+    struct OfInputs {
+        static constexpr int rows = Outputs + Taps - 1;
+        static constexpr int columns = rows;
+        template <int R, int C>
+        static constexpr float at = static_cast<float>(all.b[R][C]);
+    };
+    /// Taps in the order of the kernel: tap j reads the input j places before the output's own.
+    struct OfTaps {
+        static constexpr int rows = Outputs + Taps - 1;
+        static constexpr int columns = Taps;
+        template <int R, int C>
+        static constexpr float at = static_cast<float>(all.g[R][Taps - 1 - C]);
+    };
+};
+
+template <int I>
+struct Number {
+    static constexpr int value = I;
+};
+/// body(Number<0>), ..., body(Number<N - 1>).
+template <int N, int I = 0, class Body>
+__device__ __forceinline__ void for_each_number(const Body& body) {
+    if constexpr (I < N) {
+        body(Number<I>{});
+        for_each_number<N, I + 1>(body);
+    }
+}
+
+/// sum + Factor * value in as few instructions as the factor needs; `Empty`: there is no sum yet.
+template <bool Empty>
+__device__ __forceinline__ float add_product(float sum, float factor, float value) {
+    if constexpr (Empty) return factor == 1 ? value : factor == -1 ? -value : factor * value;
+    return factor == 1 ? sum + value : factor == -1 ? sum - value : fmaf(factor, value, sum);
+}
+
+/// True where row R of a matrix has nothing before column C.
+template <class Matrix, int R, int C>
+__device__ constexpr bool is_first() {
+    if constexpr (C == 0) {
+        return true;
+    } else {
+        return Matrix::template at<R, C - 1> == 0 && is_first<Matrix, R, C - 1>();
+    }
+}
+
+/// Row R of a matrix times a line of values that lie `Step` apart.
+template <class Matrix, int R, int Step>
+__device__ __forceinline__ float row_times(const float* line) {
+    float sum = 0;
+    for_each_number<Matrix::columns>([&](auto column) {
+        constexpr int c = decltype(column)::value;
+        constexpr float factor = Matrix::template at<R, c>;
+        if constexpr (factor != 0) sum = add_product<is_first<Matrix, R, c>()>(sum, factor, line[c * Step]);
+    });
+    return sum;
+}
+
+/// Applies a matrix along the middle axis: [Outer][columns][Inner] to [Outer][rows][Inner].
+template <class Matrix, int Outer, int Inner>
+__device__ __forceinline__ void apply(const float (&from)[Outer * Matrix::columns * Inner],
+                                      float (&to)[Outer * Matrix::rows * Inner]) {
+#pragma unroll
+    for (int outer = 0; outer < Outer; ++outer) {
+#pragma unroll
+        for (int inner = 0; inner < Inner; ++inner) {
+            for_each_number<Matrix::rows>([&](auto row) {
+                constexpr int r = decltype(row)::value;
+                to[(outer * Matrix::rows + r) * Inner + inner] =
+                    row_times<Matrix, r, Inner>(from + outer * Matrix::columns * Inner + inner);
+            });
+        }
+    }
+}
+
+}  // namespace tconv::toom_cook

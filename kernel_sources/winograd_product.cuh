@@ -1,0 +1,103 @@
+// The matrix products of all points: [matrix][column][row].
+#pragma once
+
+#include "winograd_shape.cuh"
+
+namespace tconv::winograd {
+
+constexpr int channel_chunks = (in_group + chunk - 1) / chunk;
+constexpr int chunks = AxisD::kept * channel_chunks;
+constexpr int tiles_n = (columns + tile_n - 1) / tile_n;
+
+/// A block's share of the work: rows and columns of one matrix.
+struct Tile {
+    int row;
+    int column;
+    int matrix;
+};
+
+struct Work {
+    const float* input;
+    const float* weight;
+    float* products;
+    int rows;
+    Tile tile;
+    Tile kept;
+
+    __device__ __forceinline__ bool find(i64 number) {
+        const int tiles_m = (rows + tile_m - 1) / tile_m;
+        if (number >= static_cast<i64>(tiles_m) * tiles_n * matrices) return false;
+        tile.column = static_cast<int>(number % tiles_n) * tile_n;
+        number /= tiles_n;
+        tile.row = static_cast<int>(number % tiles_m) * tile_m;
+        tile.matrix = static_cast<int>(number / tiles_m);
+        return true;
+    }
+    __device__ __forceinline__ int first_chunk() const { return 0; }
+    __device__ __forceinline__ int end_chunk() const { return chunks; }
+    __device__ __forceinline__ void place() {}
+
+    /// Quads of `Size` neighbours of each of a chunk's channels, from `first` of the operand's `end` on; zeros outside.
+    template <int Size>
+    __device__ __forceinline__ static void copy(float (&target)[chunk][Size], const float* operand, i64 pitch,
+                                                int first_channel, int first, int end) {
+        constexpr int line = Size / k_quad;
+        // A thread's quads lie at the same place of channels that are equally far apart, where whole lines are taken.
+        constexpr bool regular = threads % line == 0;
+        const int thread = static_cast<int>(threadIdx.x);
+        const float* source = operand + (first_channel + thread / line) * pitch + first + thread % line * k_quad;
+#pragma unroll
+        for (int i = 0; i < pieces_of<Size, k_quad>; ++i) {
+            const int piece = i * threads + thread;
+            const int channel = regular ? i * (threads / line) + thread / line : piece / line;
+            if (channel >= chunk) break;
+            const int place = (regular ? thread : piece) % line * k_quad;
+            const bool has_channel = in_group % chunk == 0 || first_channel + channel < in_group;
+            const bool valid = has_channel && first + place >= 0 && first + place < end;
+            if constexpr (!regular) source = operand + (first_channel + channel) * pitch + first + place;
+            copy_async<16>(&target[channel][place], valid ? source : operand, valid);
+            source += threads / line * pitch;
+        }
+    }
+    __device__ __forceinline__ void start(Chunk& target, int number) const {
+        if (number >= chunks) return;
+        const int kept_tap = number / channel_chunks;
+        const int channel = number % channel_chunks * chunk;
+        const i64 pitch = row_pitch(rows);
+        // A later tap reads an earlier place along the depth.
+        copy(target.input, input + input_line(tile.matrix, 0, pitch), pitch, channel, tile.row - kept_tap * plane,
+             rows);
+        copy(target.weight, weight + weight_line(tile.matrix, kept_tap, 0), column_pitch, channel, tile.column,
+             columns);
+    }
+    __device__ __forceinline__ void finish(Chunk&) const {}
+    __device__ __forceinline__ void keep() {
+        kept = tile;
+    }
+
+    /// Lines are whole quads, so a quad that begins inside is written as one.
+    __device__ __forceinline__ void store(const Sums& sums) const {
+        const i64 pitch = row_pitch(rows);
+#pragma unroll
+        for (int quad_n = 0; quad_n < quads_n; ++quad_n) {
+#pragma unroll
+            for (int j = 0; j < k_quad; ++j) {
+                const int column = kept.column + quad_column(quad_n) + j;
+                if (column >= columns) continue;
+                float* line = products + product_line(kept.matrix, column, pitch);
+#pragma unroll
+                for (int quad = 0; quad < quads_m; ++quad) {
+                    const int row = kept.row + quad_row(quad);
+                    if (row >= rows) continue;
+                    Floats<k_quad> values;
+#pragma unroll
+                    for (int i = 0; i < k_quad; ++i)
+                        values.v[i] = sums[quad][i][quad_n][j];
+                    store_global<k_quad>(line + row, values);
+                }
+            }
+        }
+    }
+};
+
+}  // namespace tconv::winograd
