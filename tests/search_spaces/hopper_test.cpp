@@ -199,7 +199,7 @@ TEST_CASE("positions whose outputs begin at a multiple of the stride are exact, 
         int checked = 0;
         for (const auto& [parameter, least] :
              {std::pair("join", 5), std::pair("join", 7), std::pair("reuse", 1), std::pair("reuse", 3),
-              std::pair("cluster", 2), std::pair("resident", 1), std::pair("splits", 2)}) {
+              std::pair("cluster", 2), std::pair("resident", 1), std::pair("splits", 2), std::pair("block_pack", 1)}) {
             const auto config =
                 test::draw_config(hopper(), draw, p, [&, name = parameter, from = least](const Config& drawn) {
                     return drawn.at("join") >= 5 && drawn.at(name) >= from;
