@@ -155,4 +155,15 @@ __device__ __forceinline__ void apply(const float (&from)[Outer * Matrix::column
     }
 }
 
+/// Applies a matrix along each of three axes, [depth][height][width], the innermost first.
+template <class D, class H, class W>
+__device__ __forceinline__ void apply_to_axes(const float (&from)[D::columns * H::columns * W::columns],
+                                              float (&to)[D::rows * H::rows * W::rows]) {
+    float by_w[D::columns * H::columns * W::rows];
+    apply<W, D::columns * H::columns, 1>(from, by_w);
+    float by_h[D::columns * H::rows * W::rows];
+    apply<H, D::columns, W::rows>(by_w, by_h);
+    apply<D, 1, H::rows * W::rows>(by_h, to);
+}
+
 }  // namespace tconv::toom_cook

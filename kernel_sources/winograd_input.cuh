@@ -35,24 +35,13 @@ __device__ __forceinline__ void transform_tile(const D& of_d, const H& of_h, con
     float window[D::points * H::points * W::points];
     load_window<D, H, W>(window, input, row, channel, of_d.first_window + row.d * AxisD::tile,
                          of_h.first_window + row.h * AxisH::tile, of_w.first_window + row.w * AxisW::tile);
-    float by_w[D::points * H::points * W::points];
-    apply<typename W::Transform::OfInputs, D::points * H::points, 1>(window, by_w);
-    float by_h[D::points * H::points * W::points];
-    apply<typename H::Transform::OfInputs, D::points, W::points>(by_w, by_h);
     float all[D::points * H::points * W::points];
-    apply<typename D::Transform::OfInputs, 1, H::points * W::points>(by_h, all);
+    apply_to_axes<typename D::Transform::OfInputs, typename H::Transform::OfInputs, typename W::Transform::OfInputs>(
+        window, all);
 
     const int matrix = matrix_of(channel / in_group, of_d.point, of_h.point, of_w.point);
     float* target = transformed + input_line(matrix, channel % in_group, pitch) + place.row;
-#pragma unroll
-    for (int d = 0; d < D::points; ++d) {
-#pragma unroll
-        for (int h = 0; h < H::points; ++h) {
-#pragma unroll
-            for (int w = 0; w < W::points; ++w)
-                target[input_line(matrix_of(0, d, h, w), 0, pitch)] = all[(d * H::points + h) * W::points + w];
-        }
-    }
+    store_points<D, H, W>(all, target, [&](int later) { return input_line(later, 0, pitch); });
 }
 
 /// A row of a channel a thread: neighbours are neighbouring rows.

@@ -17,6 +17,7 @@ namespace tconv::winograd {
 
 using namespace quads;
 using toom_cook::apply;
+using toom_cook::apply_to_axes;
 using toom_cook::Filter;
 
 constexpr int in_group = static_cast<int>(problem::in_channels / problem::groups);
@@ -140,6 +141,21 @@ __device__ __forceinline__ i64 product_line(int matrix, int column, i64 pitch) {
 /// Of an output channel of a group; the phases count from the first of their classes.
 __device__ __forceinline__ int column_of(int channel, int phase_d, int phase_h, int phase_w) {
     return ((channel * AxisD::columns + phase_d) * AxisH::columns + phase_h) * AxisW::columns + phase_w;
+}
+
+/// Stores a class's transformed points, of which the first one's goes to `target`: offset_of(how many matrices later).
+template <class D, class H, class W, class Offset>
+__device__ __forceinline__ void store_points(const float (&values)[D::points * H::points * W::points], float* target,
+                                             const Offset& offset_of) {
+#pragma unroll
+    for (int d = 0; d < D::points; ++d) {
+#pragma unroll
+        for (int h = 0; h < H::points; ++h) {
+#pragma unroll
+            for (int w = 0; w < W::points; ++w)
+                target[offset_of(matrix_of(0, d, h, w))] = values[(d * H::points + h) * W::points + w];
+        }
+    }
 }
 
 /// The batch goes in `parts`, one after the other in the same workspace: the entries of one, counted from `first`.

@@ -48,26 +48,15 @@ __device__ __forceinline__ void transform_column(const D& of_d, const H& of_h, c
     load_taps<D, H, W>(taps, weight, in_channel, rest / phases, of_d.phase + phase_d, kept_tap, of_h.phase + phase_h,
                        of_w.phase + phase_w);
 
-    float by_w[D::taps * H::taps * W::points];
-    apply<typename W::Transform::OfTaps, D::taps * H::taps, 1>(taps, by_w);
-    float by_h[D::taps * H::points * W::points];
-    apply<typename H::Transform::OfTaps, D::taps, W::points>(by_w, by_h);
     float all[D::points * H::points * W::points];
-    apply<typename D::Transform::OfTaps, 1, H::points * W::points>(by_h, all);
+    apply_to_axes<typename D::Transform::OfTaps, typename H::Transform::OfTaps, typename W::Transform::OfTaps>(taps,
+                                                                                                               all);
 
     const int group = in_channel / in_group;
     const int column = column_of(rest / phases, phase_d, phase_h, phase_w);
-    float* target = transformed +
+    float* target = transformed + column +
                     weight_line(matrix_of(group, of_d.point, of_h.point, of_w.point), kept_tap, in_channel % in_group);
-#pragma unroll
-    for (int d = 0; d < D::points; ++d) {
-#pragma unroll
-        for (int h = 0; h < H::points; ++h) {
-#pragma unroll
-            for (int w = 0; w < W::points; ++w)
-                target[weight_line(matrix_of(0, d, h, w), 0, 0) + column] = all[(d * H::points + h) * W::points + w];
-        }
-    }
+    store_points<D, H, W>(all, target, [](int later) { return weight_line(later, 0, 0); });
 }
 
 __device__ __forceinline__ void transform_weights(const Element* weight, float* transformed) {
