@@ -10,16 +10,8 @@ std::int64_t grid_limit(std::size_t axis) {
     return axis == 0 ? k_max_grid_x : k_max_grid_yz;
 }
 
-namespace {
-
-std::int64_t tiles_of(std::int64_t batch, std::int64_t tile) {
+std::int64_t batch_tiles(std::int64_t batch, std::int64_t tile) {
     return batch / tile + (batch % tile != 0 ? 1 : 0);
-}
-
-}  // namespace
-
-std::int64_t batch_tiles(const Launch& launch, std::int64_t batch) {
-    return tiles_of(batch, launch.batch_tile);
 }
 
 std::vector<std::string> kernel_names(const LaunchPlan& plan) {
@@ -32,12 +24,13 @@ std::vector<std::string> kernel_names(const LaunchPlan& plan) {
 
 std::array<std::int64_t, 3> grid_for(const Launch& launch, std::int64_t batch) {
     std::array<std::int64_t, 3> grid = launch.grid;
-    if (launch.batch_axis >= 0) grid[static_cast<std::size_t>(launch.batch_axis)] *= batch_tiles(launch, batch);
+    if (launch.batch_axis >= 0)
+        grid[static_cast<std::size_t>(launch.batch_axis)] *= batch_tiles(batch, launch.batch_tile);
     return grid;
 }
 
 std::int64_t workspace_for(const LaunchPlan& plan, std::int64_t batch) {
-    return plan.workspace_bytes + plan.workspace_bytes_per_batch * tiles_of(batch, plan.workspace_batch_tile);
+    return plan.workspace_bytes + plan.workspace_bytes_per_batch * batch_tiles(batch, plan.workspace_batch_tile);
 }
 
 std::int64_t workspace_alignment(const LaunchPlan& plan) {
@@ -47,7 +40,8 @@ std::int64_t workspace_alignment(const LaunchPlan& plan) {
 bool serves_batch(const LaunchPlan& plan, std::int64_t batch) {
     return std::all_of(plan.launches.begin(), plan.launches.end(), [&](const Launch& launch) {
         const auto axis = static_cast<std::size_t>(launch.batch_axis);
-        if (launch.batch_axis >= 0 && batch_tiles(launch, batch) > grid_limit(axis) / launch.grid[axis]) return false;
+        if (launch.batch_axis >= 0 && batch_tiles(batch, launch.batch_tile) > grid_limit(axis) / launch.grid[axis])
+            return false;
         return std::all_of(launch.arguments.begin(), launch.arguments.end(), [&](const Argument& argument) {
             return argument.kind != ArgumentKind::tensor_map || map_serves_batch(argument.map, batch);
         });

@@ -74,8 +74,8 @@ struct LaunchPlan {
     Config constants;                  ///< derived quantities that its prelude holds besides the config
     std::vector<Launch> launches;      ///< in order
     std::int64_t workspace_bytes = 0;  ///< fixed part
-    std::int64_t workspace_bytes_per_batch =
-        0;  ///< added for each `workspace_batch_tile` batch entries or part of them
+    /// Added for each `workspace_batch_tile` batch entries or part of them.
+    std::int64_t workspace_bytes_per_batch = 0;
     std::int64_t workspace_batch_tile = 1;
     std::int64_t packed_weight_bytes = 0;  ///< what the weights_only launches write
     /// Bytes that every tensor's address must be a multiple of: a power of two, at least the element's size. The
@@ -105,8 +105,8 @@ void check_plan(const LaunchPlan& plan, const Problem& problem, const DeviceInfo
 /// Blocks that CUDA allows along an axis of a grid (0: x).
 [[nodiscard]] std::int64_t grid_limit(std::size_t axis);
 
-/// Tiles of `launch.batch_tile` entries that cover `batch` entries.
-[[nodiscard]] std::int64_t batch_tiles(const Launch& launch, std::int64_t batch);
+/// Tiles of `tile` entries that cover `batch` entries.
+[[nodiscard]] std::int64_t batch_tiles(std::int64_t batch, std::int64_t tile);
 
 /// Grid of `launch` for a call with `batch` entries.
 [[nodiscard]] std::array<std::int64_t, 3> grid_for(const Launch& launch, std::int64_t batch);

@@ -37,7 +37,7 @@ void check_geometry(const Launch& launch, std::int64_t batch, const DeviceInfo& 
             reject(fmt::format("grid {} of {} ({}) must be 1 to {}", "xyz"[axis], launch.kernel, grid, limit));
         }
         if (launch.batch_axis == static_cast<int>(axis) &&
-            (__builtin_mul_overflow(grid, batch_tiles(launch, std::max<std::int64_t>(batch, 1)), &grid) ||
+            (__builtin_mul_overflow(grid, batch_tiles(std::max<std::int64_t>(batch, 1), launch.batch_tile), &grid) ||
              grid > limit)) {
             reject(fmt::format("grid {} of {} ({} for {} batch entries, batch {}) must be at most {}", "xyz"[axis],
                                launch.kernel, launch.grid[axis], launch.batch_tile, batch, limit));
@@ -223,7 +223,7 @@ Memory check_memory(const LaunchPlan& plan, std::int64_t batch, std::int64_t lim
     std::int64_t all = 0;
     if (plan.workspace_batch_tile < 1)
         reject(fmt::format("workspace_batch_tile ({}) must be at least 1", plan.workspace_batch_tile));
-    const std::int64_t tiles = batch / plan.workspace_batch_tile + (batch % plan.workspace_batch_tile != 0 ? 1 : 0);
+    const std::int64_t tiles = batch_tiles(batch, plan.workspace_batch_tile);
     if (plan.workspace_bytes < 0 || plan.workspace_bytes_per_batch < 0 ||
         __builtin_mul_overflow(plan.workspace_bytes_per_batch, tiles, &memory.workspace) ||
         __builtin_add_overflow(memory.workspace, plan.workspace_bytes, &memory.workspace) || memory.workspace > limit) {

@@ -13,6 +13,10 @@ namespace {
 
 constexpr int k_patience = 8;  // trials that are refused before the rest waits on
 
+bool is_of(const Trial& trial, const std::string& template_name, const Config& config) {
+    return trial.template_name == template_name && trial.config == config;
+}
+
 }  // namespace
 
 TrialLog::TrialLog(Database* database, const DeviceInfo& device, const Problem& problem, double tolerance,
@@ -80,16 +84,13 @@ void TrialLog::visit_former(const std::string& template_name, const std::string&
 }
 
 bool TrialLog::holds(const std::string& template_name, const Config& config) const {
-    return std::any_of(trials_.begin(), trials_.end(), [&](const Trial& trial) {
-        return trial.template_name == template_name && trial.config == config;
-    });
+    return std::any_of(trials_.begin(), trials_.end(),
+                       [&](const Trial& trial) { return is_of(trial, template_name, config); });
 }
 
 void TrialLog::record(const Trial& trial, const std::string& binary) {
-    const auto same = [&](const Trial& other) {
-        return other.template_name == trial.template_name && other.config == trial.config;
-    };
-    auto found = std::find_if(trials_.begin(), trials_.end(), same);
+    auto found = std::find_if(trials_.begin(), trials_.end(),
+                              [&](const Trial& other) { return is_of(other, trial.template_name, trial.config); });
     if (found == trials_.end()) found = trials_.insert(trials_.end(), trial);
     *found = trial;
     if (database_ == nullptr) return;

@@ -4,12 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 
-#include "tests/support/scratch_folder.hpp"
-#include "tests/tuner/pretended_gpu.hpp"
+#include "tests/tuner/pretended_scene.hpp"
 #include "tuner/precompile.hpp"
-#include "tuner/session.hpp"
 
 using namespace tconv;
 using namespace tconv::testing;
@@ -22,16 +19,7 @@ Config config(std::int64_t tile, std::int64_t math, std::int64_t block, std::int
     return {{"tile", tile}, {"math", math}, {"block", block}, {"depth", depth}};
 }
 
-struct Scene {
-    Scene() {
-        setenv("TCONV_CACHE", folder.path().c_str(), 1);
-        spaces.push_back(accuracy_space("plain", "  - {tile: 4, math: 0, block: 64, depth: 2}\n", "[0]"));
-        spaces.push_back(accuracy_space("tensor", "  - {tile: 4, math: 1, block: 64, depth: 2}\n", "[1, 2, 3]"));
-    }
-    Scene(const Scene&) = delete;
-    Scene& operator=(const Scene&) = delete;
-    ~Scene() { unsetenv("TCONV_CACHE"); }
-
+struct Scene : PretendedScene {
     /// Stores a right trial of another version of the family.
     void store(const std::string& family, const Config& config, double milliseconds,
                const std::string& version = "former") {
@@ -50,14 +38,7 @@ struct Scene {
     }
 
     TuneResult tune(std::int64_t trials = 12, double tolerance = 1e-2, bool strict = false) {
-        TuneRequest request;
-        request.problem = test_problem();
-        request.tolerance = tolerance;
-        request.strict = strict;
-        request.trials = trials;
-        request.time_limit_seconds = 300;
-        gpu.measured.clear();
-        return tconv::tune(request, {gpu, &database, spaces, 1}, {}, {});
+        return PretendedScene::tune(tolerance, strict, trials);
     }
 
     [[nodiscard]] Configs first_measured(std::size_t count) const {
@@ -65,10 +46,6 @@ struct Scene {
         return {gpu.measured.begin(), gpu.measured.begin() + static_cast<std::ptrdiff_t>(count)};
     }
 
-    test::ScratchFolder folder;
-    PretendedGpu gpu;
-    std::vector<SearchSpace> spaces;
-    Database database{folder / "tconv.db", OpenMode::read_write};
     std::function<void(Trial&)> change = [](Trial&) {};
 };
 

@@ -2,13 +2,10 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
 #include <thread>
 
 #include "cache/front.hpp"
-#include "tests/support/scratch_folder.hpp"
-#include "tests/tuner/pretended_gpu.hpp"
-#include "tuner/session.hpp"
+#include "tests/tuner/pretended_scene.hpp"
 #include "tuner/strategies/random.hpp"
 
 using namespace tconv;
@@ -16,28 +13,7 @@ using namespace tconv::testing;
 
 namespace {
 
-struct Scene {
-    Scene() {
-        setenv("TCONV_CACHE", folder.path().c_str(), 1);
-        spaces.push_back(accuracy_space("plain", "  - {tile: 4, math: 0, block: 64, depth: 2}\n", "[0]"));
-        spaces.push_back(accuracy_space("tensor", "  - {tile: 4, math: 1, block: 64, depth: 2}\n", "[1, 2, 3]"));
-    }
-    Scene(const Scene&) = delete;
-    Scene& operator=(const Scene&) = delete;
-    ~Scene() { unsetenv("TCONV_CACHE"); }
-
-    TuneResult tune(double tolerance, bool strict, std::int64_t trials = 40, std::uint64_t seed = 1) {
-        TuneRequest request;
-        request.problem = test_problem();
-        request.tolerance = tolerance;
-        request.strict = strict;
-        request.trials = trials;
-        request.seed = seed;
-        request.time_limit_seconds = 300;
-        gpu.measured.clear();
-        return tconv::tune(request, {gpu, &database, spaces, 1}, {}, {});
-    }
-
+struct Scene : PretendedScene {
     [[nodiscard]] std::vector<Trial> stored() const {
         return database.trials(test_problem(), device_key(gpu.device()));
     }
@@ -62,11 +38,6 @@ struct Scene {
         }
         CHECK(database.take_warnings().empty());
     }
-
-    test::ScratchFolder folder;
-    PretendedGpu gpu;
-    std::vector<SearchSpace> spaces;
-    Database database{folder / "tconv.db", OpenMode::read_write};
 };
 
 bool is_strict(const Config& config) {
