@@ -82,7 +82,7 @@ TEST_CASE("a winner without packed weights is measured in the same way with prep
 }
 
 TEST_CASE("a problem without a winner is tuned first, where a family takes it") {
-    Emulation emulation(0.5);
+    Emulation emulation(2);
     const BenchResult result = emulation.measure(test::bench_problem());
     REQUIRE(result.ours.has_value());
     CHECK(result.ours->description == "direct");
@@ -90,7 +90,7 @@ TEST_CASE("a problem without a winner is tuned first, where a family takes it") 
 }
 
 TEST_CASE("a problem is tuned for each mode: a winner of another one is not enough") {
-    Emulation emulation(0.5);
+    Emulation emulation(2);
     const Problem problem = test::bench_problem();
     const DeviceInfo& device = emulation.emulated.device->info();
     (void)emulation.measure(problem, Mode::strict);
