@@ -24,10 +24,14 @@ constexpr int registers_left =
 constexpr int consumer_registers = registers_left > 240 ? 240 : registers_left;
 constexpr bool share_registers = consumer_registers > registers_at_start;
 
+/// Parts that one product can take. Of 32 columns two neighbours, which halves the reads of the input; of more the
+/// assembler would make products of several sizes wait for each other.
+constexpr int most_in_run = part_n < 64 ? 2 : 1;
+
 /// Sums that begin as zeros are live from there on alone. A tile's first products would begin without, but to the
 /// assembler they read what is left from the tile before, which it keeps over store and search: in memory, where that
-/// is more than there are registers.
-constexpr bool zeroed = rows * tile_n >= 384;
+/// is more than there are registers. Parts that begin with unlike steps are one product only with zeros.
+constexpr bool zeroed = rows * tile_n >= 384 || (AxisW::aligned && most_in_run > 1);
 
 __device__ __forceinline__ void set_zero(float (&sums)[rows][tile_n / 2]) {
 #pragma unroll
@@ -38,49 +42,96 @@ __device__ __forceinline__ void set_zero(float (&sums)[rows][tile_n / 2]) {
     }
 }
 
-/// The products of parts [Begin, End) in step number `step`. Split operands: high * high, high * low, low * high.
+/// Parts [Begin, End) of an axis.
 template <int Begin, int End>
-__device__ __forceinline__ void multiply_parts(float (&sums)[rows][tile_n / 2], const unsigned char* input,
-                                               const int (&first_rows)[rows], const unsigned char* weights, int step) {
-    constexpr int pieces = k_operand_row / k_operand_step;
-    constexpr int half_row = k_operand_row / 2;
-    constexpr int products = split ? 3 * pieces / 2 : pieces;
-    wgmma_fence();
+struct Range {
+    static constexpr PartRange value{Begin, End};
+};
+
+/// Parts that one product takes: neighbours.
+struct Run {
+    int first, count;
+};
+/// The first run from part `from` on of those in the ranges; none where its first part is number `parts`.
+__device__ constexpr Run run_from(int from, PartRange d, PartRange h, PartRange w) {
+    Run run{parts, 0};
+    for (int part = from; part < parts; ++part) {
+        const bool has = d.has(part / PartsW::count / PartsH::count) && h.has(part / PartsW::count % PartsH::count) &&
+                         w.has(part % PartsW::count);
+        if (run.count == 0 && has) run.first = part;
+        if (run.count > 0 && (!has || run.count == most_in_run)) break;
+        if (has) ++run.count;
+    }
+    return run;
+}
+
+/// The products of a row of 64 in step number `step` for the ranges' parts from part From on, whose weights come after
+/// those of `Before` others. Split operands: high * high, high * low, low * high.
+template <class D, class H, class W, int From, int Before>
+__device__ __forceinline__ void multiply_row(float (&sums)[tile_n / 2], const unsigned char* left,
+                                             const unsigned char* weights, int step) {
+    constexpr Run run = run_from(From, D::value, H::value, W::value);
+    if constexpr (run.count > 0) {
+        constexpr int pieces = k_operand_row / k_operand_step;
+        constexpr int half_row = k_operand_row / 2;
+        constexpr int n = run.count * part_n;
+        const unsigned char* right = weights + Before * part_bytes;
+        const bool add = zeroed || step > PartsW::steps_of(run.first % PartsW::count).begin;
 #pragma unroll
-    for (int row = 0; row < rows; ++row) {
-        const unsigned char* left = input + first_rows[row] * k_operand_row;
-#pragma unroll
-        for (int i = 0; i < (End - Begin) * products; ++i) {
-            const int part = Begin + i / products;
-            const bool add = zeroed || step > (parts > 1 ? part_steps(part).begin : 0);
-            const int k = i % products;
+        for (int k = 0; k < (split ? 3 * pieces / 2 : pieces); ++k) {
             const int halves = split ? k / (pieces / 2) : 0;
             const int from = (split ? k % (pieces / 2) : k) * k_operand_step;
-            const unsigned char* right = weights + part * (part_n * k_operand_row);
-            wgmma_start<Operand, part_n, input_major, weight_major>(
-                reinterpret_cast<float(&)[part_n / 2]>(sums[row][part * (part_n / 2)]),
+            wgmma_start<Operand, n, input_major, weight_major>(
+                reinterpret_cast<float(&)[n / 2]>(sums[run.first * (part_n / 2)]),
                 raw_input ? wgmma_operand_mn(left + k * k_mn_major_step, run_bytes)
                           : wgmma_operand(left, from + (halves == 2 ? half_row : 0), input_eights),
                 raw_weights ? wgmma_operand_mn(right + k * k_mn_major_step, weight_box)
                             : wgmma_operand(right, from + (halves == 1 ? half_row : 0), weight_eights),
                 k > 0 || add);
         }
+        multiply_row<D, H, W, run.first + run.count, Before + run.count>(sums, left, weights, step);
     }
-    wgmma_commit();
 }
 
-/// The products of one step, the tile's number `step` and number `j_w` along the width.
+template <int Axis>
+struct PartsOf {
+    using type = PartsW;
+};
+template <>
+struct PartsOf<0> {
+    using type = PartsD;
+};
+template <>
+struct PartsOf<1> {
+    using type = PartsH;
+};
+
+/// The products of one step, the tile's number `step` and number `j` along each axis; `Ranges` are its parts along the
+/// first axes. All parts have taps but, of some, in the first or the last step along an axis.
+template <class... Ranges>
 __device__ __forceinline__ void multiply_step(float (&sums)[rows][tile_n / 2], const unsigned char* input,
                                               const int (&first_rows)[rows], const unsigned char* weights, int step,
-                                              int j_w) {
-    constexpr PartRange first = step_parts(0);
-    constexpr PartRange last = step_parts(AxisW::max_taps - 1);
-    if (!first.all() && j_w == 0) {
-        multiply_parts<first.begin, first.end>(sums, input, first_rows, weights, step);
-    } else if (!last.all() && j_w + 1 == AxisW::max_taps) {
-        multiply_parts<last.begin, last.end>(sums, input, first_rows, weights, step);
+                                              const int (&j)[3]) {
+    constexpr int axis = sizeof...(Ranges);
+    if constexpr (axis == 3) {
+        wgmma_fence();
+#pragma unroll
+        for (int row = 0; row < rows; ++row)
+            multiply_row<Ranges..., 0, 0>(sums[row], input + first_rows[row] * k_operand_row, weights, step);
+        wgmma_commit();
     } else {
-        multiply_parts<0, parts>(sums, input, first_rows, weights, step);
+        using Own = typename PartsOf<axis>::type;
+        constexpr PartRange first = Own::at(0);
+        constexpr PartRange last = Own::at(Own::steps - 1);
+        constexpr bool begins = first.count() < Own::count;
+        constexpr bool ends = last.count() < Own::count && Own::steps > 1;
+        if (begins && j[axis] == 0) {
+            multiply_step<Ranges..., Range<first.begin, first.end>>(sums, input, first_rows, weights, step, j);
+        } else if (ends && j[axis] + 1 == Own::steps) {
+            multiply_step<Ranges..., Range<last.begin, last.end>>(sums, input, first_rows, weights, step, j);
+        } else if constexpr (Own::steps > begins + ends) {
+            multiply_step<Ranges..., Range<0, Own::count>>(sums, input, first_rows, weights, step, j);
+        }
     }
 }
 
@@ -111,6 +162,7 @@ __device__ __forceinline__ void multiply_tile(float (&sums)[rows][tile_n / 2], c
     int used_input = -1;
     const int past_line = line_runs ? tile.first_place() % pitch_w : 0;
     int step = 0;
+    int from = 0;
 #pragma unroll 1
     for (int block = tile.first_block; block < tile.end_block; ++block) {
         if constexpr (reuse) barrier_wait_together(pipeline.input.full[turns.input.stage], turns.input.parity);
@@ -130,8 +182,9 @@ __device__ __forceinline__ void multiply_tile(float (&sums)[rows][tile_n / 2], c
                     }
                     if constexpr (steps_wait) barrier_wait_together(pipeline.step.full[stage], turns.step.parity);
                     if constexpr (resident) barrier_wait_together(pipeline.resident[step / barrier_steps], 0);
-                    const unsigned char* weights = pipeline.weights + (resident ? step : stage) * weight_stage;
-                    multiply_step(sums, input, first_rows, weights, step++, j_w);
+                    const unsigned char* weights = pipeline.weights + (resident ? from : stage * weight_stage);
+                    if constexpr (resident) from += weight_bytes_of({block, j_d, j_h, j_w});
+                    multiply_step(sums, input, first_rows, weights, step++, {j_d, j_h, j_w});
                     // The products of the step before are done once only this one's are pending.
                     wgmma_wait<1>();
                     if (steps_wait && used_stage >= 0) release<shared_step_ring>(pipeline.step, used_stage);

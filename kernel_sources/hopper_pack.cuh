@@ -107,9 +107,12 @@ __device__ __forceinline__ u32 packed_row(int channel, int group, int channel_bl
     const int class_h = AxisH::joined ? 0 : h.phase;
     const int class_w = AxisW::joined ? 0 : w.phase;
     const int phase_class = (class_d * AxisH::classes + class_h) * AxisW::classes + class_w;
-    const int step = ((channel_block * d.count + d.number) * h.count + h.number) * w.count + w.number;
+    const int part = number % tile_n / part_n;
+    const int steps_before = parts_before(d.number, h.number, w.number, h.count, w.count) +
+                             channel_block * parts_before(d.count, 0, 0, h.count, w.count);
+    const int before = steps_before + StepParts(d.number, h.number, w.number).before(part);
     return static_cast<u32>(packed_weights(phase_class, group, number / tile_n)) +
-           static_cast<u32>(step) * weight_stage + number % tile_n * k_operand_row;
+           static_cast<u32>(before) * part_bytes + number % part_n * k_operand_row;
 }
 
 /// Weights are a matrix of input channels times output channels and taps, in the order of memory: transposed, a column
@@ -139,19 +142,19 @@ __device__ __forceinline__ u32 row_of(const WeightColumn& column, int group, int
 }
 
 /// The end of the taps that tap `tap` writes: the last one also writes those that joined phases add, which are zero.
-template <class Axis>
+template <class Axis, bool Padded>
 __device__ constexpr int end_of_taps(int tap) {
-    return Axis::padded_kernel > Axis::kernel && tap + 1 == Axis::kernel ? Axis::padded_kernel : tap + 1;
+    return Padded && tap + 1 == Axis::kernel ? Axis::padded_kernel : tap + 1;
 }
-constexpr bool padded_d = AxisD::padded_kernel > AxisD::kernel;
-constexpr bool padded_h = AxisH::padded_kernel > AxisH::kernel;
-constexpr bool padded_w = parts == 1 && AxisW::padded_kernel > AxisW::kernel;
+constexpr bool padded_d = PartsD::count == 1 && AxisD::padded_kernel > AxisD::kernel;
+constexpr bool padded_h = PartsH::count == 1 && AxisH::padded_kernel > AxisH::kernel;
+constexpr bool padded_w = PartsW::count == 1 && AxisW::padded_kernel > AxisW::kernel;
 
 __device__ __forceinline__ void store_padding(unsigned char* packed, const WeightColumn& column, int group,
                                               int channel_block, int byte) {
-    for (int d = column.k_d; d < end_of_taps<AxisD>(column.k_d); ++d) {
-        for (int h = column.k_h; h < end_of_taps<AxisH>(column.k_h); ++h) {
-            for (int w = column.k_w; w < (padded_w ? end_of_taps<AxisW>(column.k_w) : column.k_w + 1); ++w) {
+    for (int d = column.k_d; d < end_of_taps<AxisD, padded_d>(column.k_d); ++d) {
+        for (int h = column.k_h; h < end_of_taps<AxisH, padded_h>(column.k_h); ++h) {
+            for (int w = column.k_w; w < end_of_taps<AxisW, padded_w>(column.k_w); ++w) {
                 if (d == column.k_d && h == column.k_h && w == column.k_w) continue;
                 store_slice(packed,
                             swizzled<k_operand_row>(row_of({column.channel, d, h, w}, group, channel_block) + byte),

@@ -130,37 +130,62 @@ __device__ __forceinline__ void load_input(const Tile& tile, int block, int j_d,
     }
 }
 
-/// Weights of a step: those of the parts that it multiplies, where they lie in the step's.
-struct WeightBytes {
-    int from, count;
+/// A step along K of a tile: a block of channels, and a tap along each axis.
+struct Step {
+    int block, d, h, w;
 };
-__device__ constexpr WeightBytes weight_bytes_of(int j_w) {
-    if (parts == 1) return {0, weight_stage};
-    const PartRange range = step_parts(j_w);
-    return {range.begin * part_n * k_operand_row, (range.end - range.begin) * part_n * k_operand_row};
+/// Bytes of its weights: those of its parts; raw ones of one part are whole boxes.
+__device__ __forceinline__ int weight_bytes_of(const Step& step) {
+    if (raw_weights && parts == 1) return weight_stage;
+    return StepParts(step.d, step.h, step.w).count() * part_bytes;
+}
+/// Those of all steps of a block of channels.
+__device__ __forceinline__ int block_weight_bytes(const Tile& tile) {
+    return parts_before(tile.taps_d.count, 0, 0, tile.taps_h.count, tile.taps_w.count) * part_bytes;
 }
 
-/// `bytes` of step number `step` of the tile, that of block `block` of channels and tap `tap`. Where weights are shared
-/// each block loads a part for all.
-__device__ __forceinline__ void load_weights(const Tile& tile, int block, int tap, int, const WeightBytes&, u32 turn,
-                                             unsigned char* stage, const TensorMap& weights, Barrier& full) {
+/// The weights of a step, `from` bytes behind the tile's first ones where they are packed. Where weights are shared
+/// each block loads some for all.
+__device__ __forceinline__ void load_weights(const Tile& tile, const Step& step, int, u32 turn, unsigned char* stage,
+                                             const TensorMap& weights, Barrier& full) {
+    const int tap = tap_of(tile, step.d, step.h, step.w);
+    const int row = step.block * block_channels;
+    if constexpr (parts == 1) {
 #pragma unroll
-    for (int i = 0; i < weight_boxes; ++i) {
-        const WeightBox box = weight_box_at(tile.column + i * k_operand_values, tap);
-        load_box<share_weights>(turn + i, stage + i * weight_box, weights, full,
-                                {box.column, box.unit, block * block_channels, tile.group});
+        for (int i = 0; i < weight_boxes; ++i) {
+            const WeightBox box = weight_box_at(tile.column + i * k_operand_values, tap);
+            load_box<share_weights>(turn + i, stage + i * weight_box, weights, full,
+                                    {box.column, box.unit, row, tile.group});
+        }
+    } else {
+        constexpr int part_boxes = part_n / k_operand_values;
+        const StepParts active(step.d, step.h, step.w);
+        int box = 0;
+#pragma unroll 1
+        for (int part = 0; part < parts; ++part) {
+            const int d = part / PartsW::count / PartsH::count;
+            const int h = part / PartsW::count % PartsH::count;
+            const int w = part % PartsW::count;
+            if (!active.d.has(d) || !active.h.has(h) || !active.w.has(w)) continue;
+            const int own_tap = tap + (d * AxisH::kernel + h) * AxisW::kernel + w;
+#pragma unroll
+            for (int i = 0; i < part_boxes; ++i, ++box)
+                load_box<share_weights>(
+                    turn + box, stage + box * weight_box, weights, full,
+                    {tile.column / tile_n * part_n + i * k_operand_values, own_tap, row, tile.group});
+        }
     }
 }
-__device__ __forceinline__ void load_weights(const Tile& tile, int, int, int step, const WeightBytes& bytes, u32,
-                                             unsigned char* stage, const unsigned char* packed, Barrier& full) {
-    packed +=
-        packed_weights(tile.phase_class, tile.group, tile.column / tile_n) + static_cast<i64>(step) * weight_stage;
+__device__ __forceinline__ void load_weights(const Tile& tile, const Step& step, int from, u32, unsigned char* stage,
+                                             const unsigned char* packed, Barrier& full) {
+    packed += packed_weights(tile.phase_class, tile.group, tile.column / tile_n) + from;
+    const int bytes = weight_bytes_of(step);
     if constexpr (share_weights) {
-        const int share = bytes.count / cluster_blocks;
-        const int from = bytes.from + static_cast<int>(blockIdx.x % cluster_blocks) * share;
-        tma_load_bytes_to(k_all_blocks, stage + from, packed + from, share, full);
+        const int share = bytes / cluster_blocks;
+        const int past = static_cast<int>(blockIdx.x % cluster_blocks) * share;
+        tma_load_bytes_to(k_all_blocks, stage + past, packed + past, share, full);
     } else {
-        tma_load_bytes(stage + bytes.from, packed + bytes.from, bytes.count, full);
+        tma_load_bytes(stage, packed, bytes, full);
     }
 }
 
@@ -172,7 +197,7 @@ __device__ __forceinline__ void prefetch_weights(const unsigned char*) {}
 __device__ __forceinline__ void load_tile(const Tile& tile, Turns& turns, const Pipeline& pipeline,
                                           const TensorMap& input, const Weights& weights) {
     constexpr int input_bytes = input_rows * k_operand_row;
-    int step = tile.first_block * tile.taps();
+    int from = tile.first_block * block_weight_bytes(tile);
     for (int block = tile.first_block; block < tile.end_block; ++block) {
         if constexpr (reuse) {
             if (tile.taps() == 0) return;
@@ -192,14 +217,16 @@ __device__ __forceinline__ void load_tile(const Tile& tile, Turns& turns, const 
                     const int stage = turns.step.stage;
                     Barrier& full = pipeline.step.full[stage];
                     barrier_wait(pipeline.step.empty[stage], turns.step.parity ^ 1);
-                    const WeightBytes weight_bytes = weight_bytes_of(j_w);
-                    barrier_arrive_and_expect(full, (resident ? 0 : weight_bytes.count) + (reuse ? 0 : input_bytes));
+                    const Step step{block, j_d, j_h, j_w};
+                    const int weight_bytes = resident ? 0 : weight_bytes_of(step);
+                    barrier_arrive_and_expect(full, weight_bytes + (reuse ? 0 : input_bytes));
                     if constexpr (!reuse)
                         load_input(tile, block, j_d, j_h, j_w, turns.step.number(),
                                    pipeline.inputs + stage * input_stage, input, full);
                     if constexpr (!resident)
-                        load_weights(tile, block, tap_of(tile, j_d, j_h, j_w), step++, weight_bytes,
-                                     turns.step.number(), pipeline.weights + stage * weight_stage, weights, full);
+                        load_weights(tile, step, from, turns.step.number(), pipeline.weights + stage * weight_stage,
+                                     weights, full);
+                    from += weight_bytes;
                     turns.step.advance();
                 }
             }
@@ -209,15 +236,17 @@ __device__ __forceinline__ void load_tile(const Tile& tile, Turns& turns, const 
 
 /// All weights of a block's tiles, which have the same columns.
 __device__ __forceinline__ void load_resident(const Tile& tile, const Pipeline& pipeline, const Weights& weights) {
-    for (int step = 0; step < weight_stages; ++step) {
-        Barrier& full = pipeline.resident[step / barrier_steps];
-        int rest = step;
-        const int j_w = split_off(rest, tile.taps_w.count);
-        barrier_arrive_and_expect(full, weight_bytes_of(j_w).count);
-        const int j_h = split_off(rest, tile.taps_h.count);
-        const int j_d = split_off(rest, tile.taps_d.count);
-        load_weights(tile, rest, tap_of(tile, j_d, j_h, j_w), step, weight_bytes_of(j_w), 0,
-                     pipeline.weights + step * weight_stage, weights, full);
+    int from = 0;
+    for (int number = 0; number < weight_stages; ++number) {
+        Barrier& full = pipeline.resident[number / barrier_steps];
+        Step step{number, 0, 0, 0};
+        step.w = split_off(step.block, tile.taps_w.count);
+        step.h = split_off(step.block, tile.taps_h.count);
+        step.d = split_off(step.block, tile.taps_d.count);
+        const int bytes = weight_bytes_of(step);
+        barrier_arrive_and_expect(full, bytes);
+        load_weights(tile, step, from, 0, pipeline.weights + from, weights, full);
+        from += bytes;
     }
 }
 
@@ -227,7 +256,7 @@ __device__ __forceinline__ Pipeline make_pipeline() {
     const u64 past = reinterpret_cast<u64>(shared) % 1024;
     unsigned char* inputs = shared + (past == 0 ? 0 : 1024 - past);
     unsigned char* weights = inputs + input_stages * input_stage;
-    unsigned char* raw_slices = weights + weight_stages * weight_stage;
+    unsigned char* raw_slices = weights + weight_room;
     unsigned char* staging = raw_slices + (block_pack ? raw_stages * raw_stage : 0);
     Barrier* barriers = reinterpret_cast<Barrier*>(staging + consumers * staging_bytes);
     Barrier* input_barriers = barriers + 2 * step_stages;

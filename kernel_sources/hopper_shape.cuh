@@ -142,38 +142,44 @@ constexpr int columns = slots * out_group;
 constexpr int tiles_n = (columns + tile_n - 1) / tile_n;
 static_assert(!(share_weights && config::resident), "resident weights are loaded once");
 static_assert(!share_input || tiles_n % cluster_blocks == 0, "tiles of columns come in pairs");
-/// Steps along K for which packed weights of a tile have room.
-constexpr i64 most_steps = static_cast<i64>(channel_blocks) * AxisD::max_taps * AxisH::max_taps * AxisW::max_taps;
-
-/// Products side by side in a tile, each of some slots along the width, where not all have taps in the same steps: of
-/// a kernel that is no whole number of strides the last tap is that of the first few phases alone, and where the axis
-/// is aligned some slots begin a step later.
-constexpr int parts = config::parts;
+/// A tile is parts side by side, each of the same columns at some slots: a step multiplies, and has weights of, those
+/// parts alone that have a tap in it along every axis. Their number counts the width's first.
+constexpr int parts = PartsD::count * PartsH::count * PartsW::count;
 constexpr int part_n = tile_n / parts;
-constexpr int part_slots = AxisW::slots / parts;
-static_assert(parts == 1 || (AxisW::slots % parts == 0 && columns % tile_n == 0 && part_n % part_slots == 0),
+constexpr int part_bytes = part_n * k_operand_row;
+constexpr int part_slots = PartsD::slots * PartsH::slots * PartsW::slots;
+static_assert(parts == 1 || (columns % tile_n == 0 && (channels_last || part_n % part_slots == 0)),
               "a tile is all phases of some columns");
-static_assert(parts == 1 || AxisW::kernel >= AxisW::stride, "every phase has a tap");
-static_assert(parts > 1 || !AxisW::aligned, "slots of an aligned axis have taps in different steps");
+static_assert(PartsW::count > 1 || !AxisW::aligned, "slots of an aligned axis have taps in different steps");
 
-struct PartRange {
-    int begin, end;
-    __device__ constexpr bool all() const { return begin == 0 && end == parts; }
+/// The parts of a step.
+struct StepParts {
+    PartRange d, h, w;
+    __device__ constexpr StepParts(int j_d, int j_h, int j_w)
+        : d(PartsD::at(j_d)), h(PartsH::at(j_h)), w(PartsW::at(j_w)) {}
+    __device__ constexpr int count() const { return d.count() * h.count() * w.count(); }
+    /// How many come before part `part`, which is one of them.
+    __device__ constexpr int before(int part) const {
+        const int in_w = part % PartsW::count - w.begin;
+        const int in_h = part / PartsW::count % PartsH::count - h.begin;
+        const int in_d = part / PartsW::count / PartsH::count - d.begin;
+        return (in_d * h.count() + in_h) * w.count() + in_w;
+    }
 };
-__device__ constexpr StepRange part_steps(int part) {
-    return AxisW::slot_steps(part * part_slots);
+/// Parts of all steps of one block of channels that come before those of a step, where a tile has so many steps along
+/// height and width.
+__device__ constexpr int parts_before(int j_d, int j_h, int j_w, int steps_h, int steps_w) {
+    const int in_plane = PartsH::before(j_h) * PartsW::before(steps_w) + PartsH::at(j_h).count() * PartsW::before(j_w);
+    return PartsD::before(j_d) * PartsH::before(steps_h) * PartsW::before(steps_w) + PartsD::at(j_d).count() * in_plane;
 }
-/// Parts that have a tap in step `j_w` along the width.
-__device__ constexpr PartRange step_parts(int j_w) {
-    if (parts == 1) return {0, 1};
-    const auto takes_part = [=](int part) { return part_steps(part).begin <= j_w && j_w < part_steps(part).end; };
-    PartRange range{0, parts};
-    while (range.begin < parts && !takes_part(range.begin))
-        ++range.begin;
-    while (range.end > range.begin && !takes_part(range.end - 1))
-        --range.end;
-    return range;
-}
+
+/// Parts of all steps along K for which packed weights of a tile have room.
+constexpr i64 most_step_parts = static_cast<i64>(channel_blocks) * PartsD::before(AxisD::max_taps) *
+                                PartsH::before(AxisH::max_taps) * PartsW::before(AxisW::max_taps);
+
+/// Shared memory for weights: a ring of whole stages, or what is resident.
+constexpr int weight_room = resident && parts > 1 ? static_cast<int>(most_step_parts) * part_bytes
+                                                  : weight_stages* weight_stage;
 
 /// A column of the product. Channels last, the channels of a phase lie together; otherwise the phases of a channel do:
 /// either way neighbours in the output are neighbours here.
@@ -182,13 +188,13 @@ struct Column {
     int slot_d, slot_h, slot_w;
 };
 __device__ constexpr int column_of(const Column& c) {
-    if (parts > 1) {
-        const int slot = (c.slot_d * AxisH::slots + c.slot_h) * part_slots + c.slot_w % part_slots;
-        const int number = channels_last ? slot * out_group + c.channel : c.channel * slots_dh * part_slots + slot;
-        return number / part_n * tile_n + c.slot_w / part_slots * part_n + number % part_n;
-    }
-    const int slot = (c.slot_d * AxisH::slots + c.slot_h) * AxisW::slots + c.slot_w;
-    return channels_last ? slot * out_group + c.channel : c.channel * slots + slot;
+    const int slot = (c.slot_d % PartsD::slots * PartsH::slots + c.slot_h % PartsH::slots) * PartsW::slots +
+                     c.slot_w % PartsW::slots;
+    const int number = channels_last ? slot * out_group + c.channel : c.channel * part_slots + slot;
+    if (parts == 1) return number;
+    const int part = (c.slot_d / PartsD::slots * PartsH::count + c.slot_h / PartsH::slots) * PartsW::count +
+                     c.slot_w / PartsW::slots;
+    return number / part_n * tile_n + part * part_n + number % part_n;
 }
 __device__ constexpr Column column_at(int column) {
     u32 number = static_cast<u32>(column);
@@ -197,12 +203,12 @@ __device__ constexpr Column column_at(int column) {
         part = static_cast<int>(number % tile_n / part_n);
         number = number / tile_n * part_n + number % part_n;
     }
-    constexpr u32 phases = slots_dh * part_slots;
-    const u32 channel = channels_last ? number % out_group : number / phases;
-    const u32 slot = channels_last ? number / out_group : number % phases;
-    return {static_cast<int>(channel), static_cast<int>(slot / (AxisH::slots * part_slots)),
-            static_cast<int>(slot / part_slots % AxisH::slots),
-            part * part_slots + static_cast<int>(slot % part_slots)};
+    const u32 channel = channels_last ? number % out_group : number / part_slots;
+    const int slot = static_cast<int>(channels_last ? number / out_group : number % part_slots);
+    return {static_cast<int>(channel),
+            part / (PartsW::count * PartsH::count) * PartsD::slots + slot / (PartsH::slots * PartsW::slots),
+            part / PartsW::count % PartsH::count * PartsH::slots + slot / PartsW::slots % PartsH::slots,
+            part % PartsW::count * PartsW::slots + slot % PartsW::slots};
 }
 
 /// Raw weights lie in units of columns that are neighbours in memory: those of one or several taps.
@@ -221,10 +227,11 @@ __device__ __forceinline__ WeightBox weight_box_at(int column, int tap) {
     return {column - number * unit_columns, (tap + past) / config::unit_taps};
 }
 
-/// Where the packed weights of a tile's columns begin, in bytes; those of one step lie together as the operand's image.
+/// Where the packed weights of a tile's columns begin, in bytes; those of one step lie together as the operand's image,
+/// part by part.
 __device__ __forceinline__ i64 packed_weights(int phase_class, int group, int tile) {
     const i64 number = (static_cast<i64>(phase_class) * problem::groups + group) * tiles_n + tile;
-    return number * most_steps * weight_stage;
+    return number * most_step_parts * part_bytes;
 }
 
 /// One tile of the output.

@@ -31,7 +31,7 @@ __device__ __forceinline__ Pair bias_pair(const Element* bias, const Tile& tile,
     if constexpr (problem::bias) {
 #pragma unroll
         for (int i = 0; i < 2; ++i) {
-            if (i == 1 && !channels_last && slots_dh * part_slots % 2 == 0) {
+            if (i == 1 && !channels_last && part_slots % 2 == 0) {
                 pair.v[1] = pair.v[0];  // two phases of one channel
             } else if (number + i < columns) {
                 pair.v[i] = bias_of(bias, tile.group * out_group + column_at(number + i).channel);

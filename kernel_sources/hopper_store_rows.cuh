@@ -23,10 +23,11 @@ struct StoreFirst {
     static constexpr int channels = lines / line_slots;
     /// Lines that begin in every eight columns of a part. A thread's columns lie eight apart, so what their lines add
     /// to a phase differs by constants alone.
-    static constexpr int eight_lines = 8 / (parts > 1 ? part_slots : slots_w);
+    static constexpr int eight_lines = parts > 1 ? 8 * slots_dh / part_slots : 8 / slots_w;
     static constexpr bool steady_lines = eight_lines > 0 && eight_lines % line_slots == 0;
-    static_assert(channels_last || parts == 1 || chunk_columns % (8 * parts) == 0,
-                  "a part has whole eights of columns");
+    static_assert(channels_last || parts == 1 ||
+                      (chunk_columns % (8 * parts) == 0 && chunk_columns % slots == 0 && slots_w % 2 == 0),
+                  "a part has whole eights of columns, a chunk all phases of some channels");
     /// Neighbours along the width, and from a row to the next; rows of a product begin with one, or anywhere (in
     /// order).
     static constexpr int row_positions = flat ? static_cast<int>(problem::input_w) : AxisW::box;
@@ -190,8 +191,8 @@ struct StoreFirst {
                                                      const StagedRow (&rows)[2], int number) {
         constexpr int part_columns = chunk_columns / parts;
         // Columns 2 * (lane % 4) and + 1 of every eight of a part are a phase of two lines, or two phases of one.
-        constexpr int slots_together = part_slots == 1 ? 1 : 2;
-        constexpr int parts_together = part_slots <= 2 ? parts : 1;
+        constexpr int slots_together = PartsW::slots == 1 ? 1 : 2;
+        constexpr int parts_together = PartsW::slots <= 2 ? PartsW::count : 1;
         const int lane = threadIdx.x % 32;
 #pragma unroll
         for (int j = 0; j < part_columns / 8; ++j) {
@@ -208,12 +209,17 @@ struct StoreFirst {
                         const int past = i + k % slots_together;
                         values[k] = biased(sums[4 * (first / 8 + j) + past], offset.v[past % 2]);
                     }
-                    const int in_part = column + i % 2;
-                    put_all(chunk, rows[i / 2],
-                            in_part / part_slots * slots_w + part * part_slots + in_part % part_slots, values);
+                    put_all(chunk, rows[i / 2], place_in_chunk(part, column + i % 2), values);
                 }
             }
         }
+    }
+
+    /// Where column `number` of those that a part has in a chunk lies among the chunk's: by channel, line, phase.
+    __device__ static constexpr int place_in_chunk(int part, int number) {
+        const Column column = column_at(part * part_n + number);
+        return ((column.channel * AxisD::slots + column.slot_d) * AxisH::slots + column.slot_h) * slots_w +
+               column.slot_w;
     }
 
     /// Stages N columns of a row, an even number, from `column` on.

@@ -158,7 +158,7 @@ TEST_CASE("joined phases of which some lack the last tap are products of their o
                                                std::pair("resident", 1), std::pair("splits", 2)}) {
             const auto accept = [&, name = std::string(parameter), from = least](const Config& drawn) {
                 const auto parts = [&] {
-                    return hopper().plan(p, test::emulated().device->info(), drawn).constants.at("parts");
+                    return hopper().plan(p, test::emulated().device->info(), drawn).constants.at("column_parts_w");
                 };
                 return drawn.at(name) >= from && parts() == p.stride[2];
             };
@@ -206,7 +206,7 @@ TEST_CASE("positions whose outputs begin at a multiple of the stride are exact, 
             if (!config) continue;
             const auto constants = hopper().plan(p, test::emulated().device->info(), *config).constants;
             CHECK(constants.at("store_bytes") > size_in_bytes(p.dtype));
-            slots_seen.at(static_cast<std::size_t>(p.stride[2] / constants.at("parts"))) = true;
+            slots_seen.at(static_cast<std::size_t>(p.stride[2] / constants.at("column_parts_w"))) = true;
             test::check_exact(hopper(), draw, p, *config);
             in_lines += config->at("reuse") == 3 ? 1 : 0;
             ++checked;
