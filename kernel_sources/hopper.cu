@@ -26,12 +26,12 @@ constexpr bool share_registers = consumer_registers > registers_at_start;
 
 /// Parts that one product can take. Of 32 columns two neighbours, which halves the reads of the input; of more the
 /// assembler would make products of several sizes wait for each other.
-constexpr int most_in_run = part_n < 64 ? 2 : 1;
+constexpr int most_in_run = part_n < 64 && (!AxisW::aligned || PartsH::count > 1) ? 2 : 1;
 
 /// Sums that begin as zeros are live from there on alone. A tile's first products would begin without, but to the
 /// assembler they read what is left from the tile before, which it keeps over store and search: in memory, where that
-/// is more than there are registers. Parts that begin with unlike steps are one product only with zeros.
-constexpr bool zeroed = rows * tile_n >= 384 || (AxisW::aligned && most_in_run > 1);
+/// is more than there are registers.
+constexpr bool zeroed = rows * tile_n >= 384;
 
 __device__ __forceinline__ void set_zero(float (&sums)[rows][tile_n / 2]) {
 #pragma unroll
@@ -48,48 +48,52 @@ struct Range {
     static constexpr PartRange value{Begin, End};
 };
 
-/// Parts that one product takes: neighbours.
+/// Parts that one product takes: neighbours that begin with the same step.
 struct Run {
     int first, count;
 };
-/// The first run from part `from` on of those in the ranges; none where its first part is number `parts`.
-__device__ constexpr Run run_from(int from, PartRange d, PartRange h, PartRange w) {
-    Run run{parts, 0};
-    for (int part = from; part < parts; ++part) {
-        const bool has = d.has(part / PartsW::count / PartsH::count) && h.has(part / PartsW::count % PartsH::count) &&
-                         w.has(part % PartsW::count);
-        if (run.count == 0 && has) run.first = part;
-        if (run.count > 0 && (!has || run.count == most_in_run)) break;
-        if (has) ++run.count;
+__device__ constexpr int begin_of(int part) {
+    return PartsW::steps_of(part_at(part).w).begin;
+}
+/// The first run from part `from` on; of no parts where there are no more.
+__device__ constexpr Run run_from(int from, const StepParts& step) {
+    while (from < parts && !step.has(from))
+        ++from;
+    Run run{from, 0};
+    while (run.count < most_in_run && from < parts && step.has(from) && begin_of(from) == begin_of(run.first)) {
+        ++run.count;
+        ++from;
     }
     return run;
 }
 
-/// The products of a row of 64 in step number `step` for the ranges' parts from part From on, whose weights come after
-/// those of `Before` others. Split operands: high * high, high * low, low * high.
+/// Of a step's operands piece `k` along K, that is a product's. Split operands: high * high, high * low, low * high.
+constexpr int pieces = k_operand_row / k_operand_step;
+constexpr int products = split ? 3 * pieces / 2 : pieces;
+__device__ __forceinline__ u64 left_piece(const unsigned char* left, int k) {
+    if constexpr (raw_input) return wgmma_operand_mn(left + k * k_mn_major_step, run_bytes);
+    const int half = split && k / (pieces / 2) == 2 ? k_operand_row / 2 : 0;
+    return wgmma_operand(left, half + (split ? k % (pieces / 2) : k) * k_operand_step, input_eights);
+}
+__device__ __forceinline__ u64 right_piece(const unsigned char* right, int k) {
+    if constexpr (raw_weights) return wgmma_operand_mn(right + k * k_mn_major_step, weight_box);
+    const int half = split && k / (pieces / 2) == 1 ? k_operand_row / 2 : 0;
+    return wgmma_operand(right, half + (split ? k % (pieces / 2) : k) * k_operand_step, weight_eights);
+}
+
+/// The products of piece `k` of a row of 64 in step number `step` for the ranges' parts from part From on, whose
+/// weights come after those of `Before` others.
 template <class D, class H, class W, int From, int Before>
-__device__ __forceinline__ void multiply_row(float (&sums)[tile_n / 2], const unsigned char* left,
-                                             const unsigned char* weights, int step) {
-    constexpr Run run = run_from(From, D::value, H::value, W::value);
+__device__ __forceinline__ void multiply_piece(float (&sums)[tile_n / 2], u64 left, const unsigned char* weights, int k,
+                                               int step) {
+    constexpr Run run = run_from(From, {D::value, H::value, W::value});
     if constexpr (run.count > 0) {
-        constexpr int pieces = k_operand_row / k_operand_step;
-        constexpr int half_row = k_operand_row / 2;
         constexpr int n = run.count * part_n;
-        const unsigned char* right = weights + Before * part_bytes;
-        const bool add = zeroed || step > PartsW::steps_of(run.first % PartsW::count).begin;
-#pragma unroll
-        for (int k = 0; k < (split ? 3 * pieces / 2 : pieces); ++k) {
-            const int halves = split ? k / (pieces / 2) : 0;
-            const int from = (split ? k % (pieces / 2) : k) * k_operand_step;
-            wgmma_start<Operand, n, input_major, weight_major>(
-                reinterpret_cast<float(&)[n / 2]>(sums[run.first * (part_n / 2)]),
-                raw_input ? wgmma_operand_mn(left + k * k_mn_major_step, run_bytes)
-                          : wgmma_operand(left, from + (halves == 2 ? half_row : 0), input_eights),
-                raw_weights ? wgmma_operand_mn(right + k * k_mn_major_step, weight_box)
-                            : wgmma_operand(right, from + (halves == 1 ? half_row : 0), weight_eights),
-                k > 0 || add);
-        }
-        multiply_row<D, H, W, run.first + run.count, Before + run.count>(sums, left, weights, step);
+        const bool add = k > 0 || zeroed || step > begin_of(run.first);
+        wgmma_start<Operand, n, input_major, weight_major>(
+            reinterpret_cast<float(&)[n / 2]>(sums[run.first * (part_n / 2)]), left,
+            right_piece(weights + Before * part_bytes, k), add);
+        multiply_piece<D, H, W, run.first + run.count, Before + run.count>(sums, left, weights, k, step);
     }
 }
 
@@ -116,8 +120,11 @@ __device__ __forceinline__ void multiply_step(float (&sums)[rows][tile_n / 2], c
     if constexpr (axis == 3) {
         wgmma_fence();
 #pragma unroll
-        for (int row = 0; row < rows; ++row)
-            multiply_row<Ranges..., 0, 0>(sums[row], input + first_rows[row] * k_operand_row, weights, step);
+        for (int i = 0; i < rows * products; ++i) {
+            const unsigned char* left = input + first_rows[i / products] * k_operand_row;
+            const int k = i % products;
+            multiply_piece<Ranges..., 0, 0>(sums[i / products], left_piece(left, k), weights, k, step);
+        }
         wgmma_commit();
     } else {
         using Own = typename PartsOf<axis>::type;

@@ -110,7 +110,7 @@ __device__ __forceinline__ u32 packed_row(int channel, int group, int channel_bl
     const int part = number % tile_n / part_n;
     const int steps_before = parts_before(d.number, h.number, w.number, h.count, w.count) +
                              channel_block * parts_before(d.count, 0, 0, h.count, w.count);
-    const int before = steps_before + StepParts(d.number, h.number, w.number).before(part);
+    const int before = steps_before + step_parts(d.number, h.number, w.number).before(part);
     return static_cast<u32>(packed_weights(phase_class, group, number / tile_n)) +
            static_cast<u32>(before) * part_bytes + number % part_n * k_operand_row;
 }

@@ -137,7 +137,7 @@ struct Step {
 /// Bytes of its weights: those of its parts; raw ones of one part are whole boxes.
 __device__ __forceinline__ int weight_bytes_of(const Step& step) {
     if (raw_weights && parts == 1) return weight_stage;
-    return StepParts(step.d, step.h, step.w).count() * part_bytes;
+    return step_parts(step.d, step.h, step.w).count() * part_bytes;
 }
 /// Those of all steps of a block of channels.
 __device__ __forceinline__ int block_weight_bytes(const Tile& tile) {
@@ -159,15 +159,13 @@ __device__ __forceinline__ void load_weights(const Tile& tile, const Step& step,
         }
     } else {
         constexpr int part_boxes = part_n / k_operand_values;
-        const StepParts active(step.d, step.h, step.w);
+        const StepParts active = step_parts(step.d, step.h, step.w);
         int box = 0;
 #pragma unroll 1
         for (int part = 0; part < parts; ++part) {
-            const int d = part / PartsW::count / PartsH::count;
-            const int h = part / PartsW::count % PartsH::count;
-            const int w = part % PartsW::count;
-            if (!active.d.has(d) || !active.h.has(h) || !active.w.has(w)) continue;
-            const int own_tap = tap + (d * AxisH::kernel + h) * AxisW::kernel + w;
+            if (!active.has(part)) continue;
+            const PartPlace at = part_at(part);
+            const int own_tap = tap + (at.d * AxisH::kernel + at.h) * AxisW::kernel + at.w;
 #pragma unroll
             for (int i = 0; i < part_boxes; ++i, ++box)
                 load_box<share_weights>(

@@ -143,8 +143,26 @@ constexpr int tiles_n = (columns + tile_n - 1) / tile_n;
 static_assert(!(share_weights && config::resident), "resident weights are loaded once");
 static_assert(!share_input || tiles_n % cluster_blocks == 0, "tiles of columns come in pairs");
 /// A tile is parts side by side, each of the same columns at some slots: a step multiplies, and has weights of, those
-/// parts alone that have a tap in it along every axis. Their number counts the width's first.
+/// parts alone that have a tap in it along every axis.
 constexpr int parts = PartsD::count * PartsH::count * PartsW::count;
+/// A part along each axis. Neighbours are those along the width, whose outputs lie together, or, where these begin with
+/// unlike steps, along the height.
+struct PartPlace {
+    int d, h, w;
+};
+__device__ constexpr int number_of(const PartPlace& part, const PartPlace& counts) {
+    if (AxisW::aligned) return (part.w * counts.d + part.d) * counts.h + part.h;
+    return (part.d * counts.h + part.h) * counts.w + part.w;
+}
+__device__ constexpr int part_number(const PartPlace& part) {
+    return number_of(part, {PartsD::count, PartsH::count, PartsW::count});
+}
+__device__ constexpr PartPlace part_at(int number) {
+    constexpr int step_h = AxisW::aligned ? 1 : PartsW::count;
+    constexpr int step_d = step_h * PartsH::count;
+    constexpr int step_w = AxisW::aligned ? step_d * PartsD::count : 1;
+    return {number / step_d % PartsD::count, number / step_h % PartsH::count, number / step_w % PartsW::count};
+}
 constexpr int part_n = tile_n / parts;
 constexpr int part_bytes = part_n * k_operand_row;
 constexpr int part_slots = PartsD::slots * PartsH::slots * PartsW::slots;
@@ -155,17 +173,20 @@ static_assert(PartsW::count > 1 || !AxisW::aligned, "slots of an aligned axis ha
 /// The parts of a step.
 struct StepParts {
     PartRange d, h, w;
-    __device__ constexpr StepParts(int j_d, int j_h, int j_w)
-        : d(PartsD::at(j_d)), h(PartsH::at(j_h)), w(PartsW::at(j_w)) {}
     __device__ constexpr int count() const { return d.count() * h.count() * w.count(); }
     /// How many come before part `part`, which is one of them.
     __device__ constexpr int before(int part) const {
-        const int in_w = part % PartsW::count - w.begin;
-        const int in_h = part / PartsW::count % PartsH::count - h.begin;
-        const int in_d = part / PartsW::count / PartsH::count - d.begin;
-        return (in_d * h.count() + in_h) * w.count() + in_w;
+        const PartPlace at = part_at(part);
+        return number_of({at.d - d.begin, at.h - h.begin, at.w - w.begin}, {d.count(), h.count(), w.count()});
+    }
+    __device__ constexpr bool has(int part) const {
+        const PartPlace at = part_at(part);
+        return d.has(at.d) && h.has(at.h) && w.has(at.w);
     }
 };
+__device__ constexpr StepParts step_parts(int j_d, int j_h, int j_w) {
+    return {PartsD::at(j_d), PartsH::at(j_h), PartsW::at(j_w)};
+}
 /// Parts of all steps of one block of channels that come before those of a step, where a tile has so many steps along
 /// height and width.
 __device__ constexpr int parts_before(int j_d, int j_h, int j_w, int steps_h, int steps_w) {
@@ -192,8 +213,7 @@ __device__ constexpr int column_of(const Column& c) {
                      c.slot_w % PartsW::slots;
     const int number = channels_last ? slot * out_group + c.channel : c.channel * part_slots + slot;
     if (parts == 1) return number;
-    const int part = (c.slot_d / PartsD::slots * PartsH::count + c.slot_h / PartsH::slots) * PartsW::count +
-                     c.slot_w / PartsW::slots;
+    const int part = part_number({c.slot_d / PartsD::slots, c.slot_h / PartsH::slots, c.slot_w / PartsW::slots});
     return number / part_n * tile_n + part * part_n + number % part_n;
 }
 __device__ constexpr Column column_at(int column) {
@@ -205,10 +225,9 @@ __device__ constexpr Column column_at(int column) {
     }
     const u32 channel = channels_last ? number % out_group : number / part_slots;
     const int slot = static_cast<int>(channels_last ? number / out_group : number % part_slots);
-    return {static_cast<int>(channel),
-            part / (PartsW::count * PartsH::count) * PartsD::slots + slot / (PartsH::slots * PartsW::slots),
-            part / PartsW::count % PartsH::count * PartsH::slots + slot / PartsW::slots % PartsH::slots,
-            part % PartsW::count * PartsW::slots + slot % PartsW::slots};
+    const PartPlace at = part_at(part);
+    return {static_cast<int>(channel), at.d * PartsD::slots + slot / (PartsH::slots * PartsW::slots),
+            at.h * PartsH::slots + slot / PartsW::slots % PartsH::slots, at.w * PartsW::slots + slot % PartsW::slots};
 }
 
 /// Raw weights lie in units of columns that are neighbours in memory: those of one or several taps.

@@ -201,15 +201,19 @@ struct StoreFirst {
 #pragma unroll
             for (int i = 0; i < 4; i += slots_together) {
 #pragma unroll
-                for (int part = 0; part < parts; part += parts_together) {
+                for (int n = 0; n < parts; n += parts_together) {
+                    const int w = n % PartsW::count;
+                    const int h = n / PartsW::count % PartsH::count;
+                    const int d = n / PartsW::count / PartsH::count;
                     Element values[parts_together * slots_together];
 #pragma unroll
                     for (int k = 0; k < parts_together * slots_together; ++k) {
-                        const int first = (part + k / slots_together) * part_n + number * part_columns;
+                        const int part = part_number({d, h, w + k / slots_together});
                         const int past = i + k % slots_together;
-                        values[k] = biased(sums[4 * (first / 8 + j) + past], offset.v[past % 2]);
+                        const int from = (part * part_n + number * part_columns) / 8 + j;
+                        values[k] = biased(sums[4 * from + past], offset.v[past % 2]);
                     }
-                    put_all(chunk, rows[i / 2], place_in_chunk(part, column + i % 2), values);
+                    put_all(chunk, rows[i / 2], place_in_chunk(part_number({d, h, w}), column + i % 2), values);
                 }
             }
         }

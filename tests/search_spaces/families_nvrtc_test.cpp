@@ -85,6 +85,14 @@ TEST_CASE("NVRTC compiles joined phases that lack a tap or begin a step later, a
     for (const char* text : {"2d n4 ci512 co256 g1 i64x64 k3x3 s2x2 p0x0 op0x0 d1x1 nobias f16 nchw",
                              "2d n4 ci128 co64 g1 i128x128 k3x3 s2x2 p1x1 op1x1 d1x1 bias f32 nchw"})
         check_compiles("hopper", text, draw, with(text, "column_parts_w", 2));
+    // Eight parts of 32 columns, four of 64 with weights as they lie.
+    for (const char* text : {"3d n4 ci64 co32 g1 i48x48x48 k3x3x3 s2x2x2 p1x1x1 op1x1x1 d1x1x1 bias f16 nhwc",
+                             "3d n4 ci64 co32 g1 i48x48x48 k3x3x3 s2x2x2 p1x1x1 op1x1x1 d1x1x1 bias f32 nchw"})
+        check_compiles("hopper", text, draw, with(text, "column_parts_d", 2));
+    const char* raw = "2d n4 ci128 co64 g1 i128x128 k3x3 s2x2 p1x1 op1x1 d1x1 bias f16 nhwc";
+    check_compiles("hopper", raw, draw, [=, four = with(raw, "column_parts_h", 2)](const Config& drawn) {
+        return drawn.at("raw_weights") == 1 && four(drawn);
+    });
     // Of stride 2, 4 and 8 one, two and four phases lie in a part.
     for (const char* text : {"1d n16 ci128 co64 g1 i2048 k4 s2 p1 op0 d1 bias f16 nchw",
                              "1d n8 ci384 co192 g1 i32768 k8 s4 p2 op0 d1 bias f32 nchw",
