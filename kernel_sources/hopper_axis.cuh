@@ -105,6 +105,10 @@ struct Axis {
         const int begin = aligned && phase >= lead ? 1 : 0;
         return {begin, begin + (kernel - phase + stride - 1) / stride};
     }
+    /// The tap that a slot of a joined axis would have in step 0, before its first where it begins later.
+    __device__ static constexpr int first_tap(int slot) {
+        return (slot + lead) % stride - slot_steps(slot).begin * stride;
+    }
     __device__ static constexpr TapPlace place_of(int tap) {
         if (joined) {
             const int slot = (tap % stride + stride - lead) % stride;

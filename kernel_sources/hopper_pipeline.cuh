@@ -165,7 +165,7 @@ __device__ __forceinline__ void load_weights(const Tile& tile, const Step& step,
         for (int part = 0; part < parts; ++part) {
             if (!active.has(part)) continue;
             const PartPlace at = part_at(part);
-            const int own_tap = tap + (at.d * AxisH::kernel + at.h) * AxisW::kernel + at.w;
+            const int own_tap = tap + (at.d * AxisH::kernel + at.h) * AxisW::kernel + AxisW::first_tap(at.w);
 #pragma unroll
             for (int i = 0; i < part_boxes; ++i, ++box)
                 load_box<share_weights>(

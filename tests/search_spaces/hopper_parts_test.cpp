@@ -124,6 +124,34 @@ TEST_CASE("steps of some parts alone are exact for whatever else a config does")
     }
 }
 
+TEST_CASE("channels-last positions whose outputs begin at a multiple of the stride are exact") {
+    test::Draw draw(229);
+    int raw = 0;
+    int other = 0;
+    // Paddings below the stride and above, three phases of which one begins later, or two; kernels of whole strides.
+    for (const char* text : {"2d n2 ci72 co64 g1 i5x8 k3x3 s2x2 p1x1 op1x1 d1x1 bias f16 nhwc",
+                             "2d n2 ci64 co64 g1 i6x7 k5x7 s2x2 p1x3 op0x1 d1x1 nobias bf16 nhwc",
+                             "2d n1 ci80 co64 g1 i5x6 k3x5 s1x3 p1x1 op0x2 d1x1 bias f16 nhwc",
+                             "1d n3 ci64 co64 g1 i40 k4 s2 p1 op0 d1 bias f16 nhwc",
+                             "1d n2 ci128 co32 g1 i30 k7 s3 p2 op0 d1 bias f32 nhwc",
+                             "3d n1 ci64 co32 g1 i2x3x6 k3x3x3 s2x2x2 p1x1x1 op1x1x1 d1x1x1 bias f16 nhwc"}) {
+        const Problem p = parse_key(text);
+        for (const int join : {5, 7}) {
+            for (const bool as_they_lie : {false, true}) {
+                INFO(text << ", join " << join << (as_they_lie ? ", raw weights" : ""));
+                const auto config = test::draw_config(hopper(), draw, p, [&](const Config& drawn) {
+                    return drawn.at("join") == join && (drawn.at("raw_weights") == 1) == as_they_lie;
+                });
+                if (!config) continue;
+                test::check_exact(hopper(), draw, p, *config);
+                (as_they_lie ? raw : other) += 1;
+            }
+        }
+    }
+    CHECK(raw >= 4);
+    CHECK(other >= 6);
+}
+
 TEST_CASE("weights of joined phases are packed, and stay in shared memory, without those that are zero") {
     // 27 of 64 products in three dimensions, 9 of 16 in two.
     for (const auto& [text, taps, channels] :
