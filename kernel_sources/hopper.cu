@@ -189,7 +189,7 @@ __device__ __forceinline__ void multiply_tile(float (&sums)[rows][tile_n / 2], c
                     }
                     if constexpr (steps_wait) barrier_wait_together(pipeline.step.full[stage], turns.step.parity);
                     if constexpr (resident) barrier_wait_together(pipeline.resident[step / barrier_steps], 0);
-                    const unsigned char* weights = pipeline.weights + (resident ? from : stage * weight_stage);
+                    const unsigned char* weights = pipeline.weights + (resident ? from : stage_place(stage));
                     if constexpr (resident) from += weight_bytes_of({block, j_d, j_h, j_w});
                     multiply_step(sums, input, first_rows, weights, step++, {j_d, j_h, j_w});
                     // The products of the step before are done once only this one's are pending.

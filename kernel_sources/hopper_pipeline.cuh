@@ -222,7 +222,7 @@ __device__ __forceinline__ void load_tile(const Tile& tile, Turns& turns, const 
                         load_input(tile, block, j_d, j_h, j_w, turns.step.number(),
                                    pipeline.inputs + stage * input_stage, input, full);
                     if constexpr (!resident)
-                        load_weights(tile, step, from, turns.step.number(), pipeline.weights + stage * weight_stage,
+                        load_weights(tile, step, from, turns.step.number(), pipeline.weights + stage_place(stage),
                                      weights, full);
                     from += weight_bytes;
                     turns.step.advance();

@@ -187,21 +187,34 @@ struct StepParts {
 __device__ constexpr StepParts step_parts(int j_d, int j_h, int j_w) {
     return {PartsD::at(j_d), PartsH::at(j_h), PartsW::at(j_w)};
 }
+/// Parts of the steps of a plane of taps that come before a step, of all parts along the depth one.
+__device__ constexpr int plane_parts_before(int j_h, int j_w, int steps_w) {
+    return PartsH::before(j_h) * PartsW::before(steps_w) + PartsH::at(j_h).count() * PartsW::before(j_w);
+}
 /// Parts of all steps of one block of channels that come before those of a step, where a tile has so many steps along
 /// height and width.
 __device__ constexpr int parts_before(int j_d, int j_h, int j_w, int steps_h, int steps_w) {
-    const int in_plane = PartsH::before(j_h) * PartsW::before(steps_w) + PartsH::at(j_h).count() * PartsW::before(j_w);
-    return PartsD::before(j_d) * PartsH::before(steps_h) * PartsW::before(steps_w) + PartsD::at(j_d).count() * in_plane;
+    return PartsD::before(j_d) * PartsH::before(steps_h) * PartsW::before(steps_w) +
+           PartsD::at(j_d).count() * plane_parts_before(j_h, j_w, steps_w);
 }
 
 /// Parts of all steps along K for which packed weights of a tile have room.
 constexpr i64 most_step_parts = static_cast<i64>(channel_blocks) * PartsD::before(AxisD::max_taps) *
                                 PartsH::before(AxisH::max_taps) * PartsW::before(AxisW::max_taps);
 
-/// Shared memory for weights: a ring of whole stages, or what is resident.
+/// Shared memory for weights: resident ones step by step, or a ring. Its stages are alike; or stage number j_h * steps
+/// along the width + j_w is for the steps at these, with room for the parts that such a step has.
+constexpr bool unlike_stages = config::unlike_stages != 0;
+static_assert(!unlike_stages ||
+                  (step_stages == PartsH::steps * PartsW::steps && PartsH::count > 1 && PartsW::count > 1),
+              "stages follow the steps of joined axes");
+__device__ constexpr int stage_place(int stage) {
+    if (!unlike_stages) return stage * weight_stage;
+    return PartsD::count * plane_parts_before(stage / PartsW::steps, stage % PartsW::steps, PartsW::steps) * part_bytes;
+}
 constexpr int weight_room = resident && parts > 1 ? static_cast<int>(most_step_parts) * part_bytes
-                                                  : weight_stages* weight_stage;
-
+                            : resident            ? weight_stages* weight_stage
+                                                  : stage_place(step_stages);
 /// A column of the product. Channels last, the channels of a phase lie together; otherwise the phases of a channel do:
 /// either way neighbours in the output are neighbours here.
 struct Column {

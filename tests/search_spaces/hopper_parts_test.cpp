@@ -124,6 +124,32 @@ TEST_CASE("steps of some parts alone are exact for whatever else a config does")
     }
 }
 
+TEST_CASE("stages with room for the weights of their own steps alone are exact") {
+    test::Draw draw(233);
+    int checked = 0;
+    // Three dimensions and two; several blocks of channels, so that stages are filled again; two steps along the width
+    // and three.
+    for (const char* text : {"3d n2 ci64 co32 g1 i3x4x10 k3x3x3 s2x2x2 p1x1x1 op1x1x1 d1x1x1 bias f32 nchw",
+                             "3d n2 ci200 co32 g1 i3x4x6 k3x3x3 s2x2x2 p1x1x1 op1x1x1 d1x1x1 bias f16 nhwc",
+                             "2d n3 ci136 co64 g1 i9x12 k3x3 s2x2 p1x1 op1x1 d1x1 bias f32 nchw",
+                             "2d n3 ci136 co64 g1 i9x8 k3x5 s2x2 p1x2 op1x1 d1x1 bias f16 nchw"}) {
+        const Problem p = parse_key(text);
+        for (const auto& [parameter, least] : {std::pair("join", 3), std::pair("reuse", 1), std::pair("cluster", 2),
+                                               std::pair("splits", 2), std::pair("block_pack", 1)}) {
+            INFO(text << ", " << parameter);
+            const auto config = test::draw_config(
+                hopper(), draw, p, [&, name = std::string(parameter), from = least](const Config& drawn) {
+                    const auto plan = hopper().plan(p, test::emulated().device->info(), drawn);
+                    return drawn.at(name) >= from && plan.constants.at("unlike_stages") == 1;
+                });
+            if (!config) continue;
+            test::check_exact(hopper(), draw, p, *config);
+            ++checked;
+        }
+    }
+    CHECK(checked >= 8);
+}
+
 TEST_CASE("channels-last positions whose outputs begin at a multiple of the stride are exact") {
     test::Draw draw(229);
     int raw = 0;
