@@ -236,11 +236,15 @@ __device__ constexpr Column column_at(int column) {
         part = static_cast<int>(number % tile_n / part_n);
         number = number / tile_n * part_n + number % part_n;
     }
-    const u32 channel = channels_last ? number % out_group : number / part_slots;
-    const int slot = static_cast<int>(channels_last ? number / out_group : number % part_slots);
+    constexpr u32 slots_h = PartsH::slots;
+    constexpr u32 slots_w = PartsW::slots;
+    constexpr u32 part_phases = part_slots;
+    const u32 channel = channels_last ? number % out_group : number / part_phases;
+    const u32 slot = channels_last ? number / out_group : number % part_phases;
     const PartPlace at = part_at(part);
-    return {static_cast<int>(channel), at.d * PartsD::slots + slot / (PartsH::slots * PartsW::slots),
-            at.h * PartsH::slots + slot / PartsW::slots % PartsH::slots, at.w * PartsW::slots + slot % PartsW::slots};
+    return {static_cast<int>(channel), at.d * PartsD::slots + static_cast<int>(slot / (slots_h * slots_w)),
+            at.h * PartsH::slots + static_cast<int>(slot / slots_w % slots_h),
+            at.w * PartsW::slots + static_cast<int>(slot % slots_w)};
 }
 
 /// Raw weights lie in units of columns that are neighbours in memory: those of one or several taps.
