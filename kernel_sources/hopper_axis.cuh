@@ -120,50 +120,6 @@ struct Axis {
     }
 };
 
-/// Parts [begin, end) of an axis.
-struct PartRange {
-    int begin, end;
-    __device__ constexpr int count() const { return end - begin; }
-    __device__ constexpr bool has(int part) const { return begin <= part && part < end; }
-};
-
-/// The slots of a joined axis as `Count` parts, each of some that have taps in the same steps: of a kernel that is no
-/// whole number of strides the last tap is that of the first few phases alone, and where the axis is aligned some slots
-/// begin a step later. One part takes part in all steps.
-template <class Axis, int Count>
-struct Parts {
-    static constexpr int count = Count;
-    static constexpr int slots = Axis::slots / Count;  // of a part
-    static constexpr int steps = Axis::max_taps;
-    static_assert(Axis::slots % Count == 0 && (Count == 1 || Axis::kernel >= Axis::stride),
-                  "parts are whole, and every phase has a tap");
-
-    __device__ static constexpr StepRange steps_of(int part) {
-        return Count == 1 ? StepRange{0, steps} : Axis::slot_steps(part * slots);
-    }
-    /// Parts that have a tap in a step.
-    __device__ static constexpr PartRange at(int step) {
-        if (Count == 1) return {0, 1};
-        PartRange range{Count, 0};
-        for (int part = 0; part < Count; ++part) {
-            if (step < steps_of(part).begin || step >= steps_of(part).end) continue;
-            if (part < range.begin) range.begin = part;
-            range.end = part + 1;
-        }
-        return range;
-    }
-    /// Those of all steps before.
-    __device__ static constexpr int before(int step) {
-        if (Count == 1) return step;
-        int sum = 0;
-        for (int part = 0; part < Count; ++part) {
-            const StepRange own = steps_of(part);
-            sum += step <= own.begin ? 0 : (step < own.end ? step : own.end) - own.begin;
-        }
-        return sum;
-    }
-};
-
 #define TCONV_AXIS(axis, join, align)                                                                             \
     Axis<problem::kernel_##axis, problem::stride_##axis, problem::padding_##axis, problem::dilation_##axis,       \
          problem::tap_divisor_##axis, problem::tap_inverse_##axis, problem::input_##axis, problem::output_##axis, \
@@ -172,8 +128,5 @@ using AxisD = TCONV_AXIS(d, config::join % 4 >= 3, false);
 using AxisH = TCONV_AXIS(h, config::join % 4 >= 2, false);
 using AxisW = TCONV_AXIS(w, config::join % 4 >= 1, (config::join >= 4));
 #undef TCONV_AXIS
-using PartsD = Parts<AxisD, config::column_parts_d>;
-using PartsH = Parts<AxisH, config::column_parts_h>;
-using PartsW = Parts<AxisW, config::column_parts_w>;
 
 }  // namespace tconv::hopper

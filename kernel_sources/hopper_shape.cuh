@@ -6,7 +6,7 @@
 #pragma once
 
 #include "elements.cuh"
-#include "hopper_axis.cuh"
+#include "hopper_parts.cuh"
 #include "wgmma.cuh"
 
 namespace tconv::hopper {
@@ -142,61 +142,13 @@ constexpr int columns = slots * out_group;
 constexpr int tiles_n = (columns + tile_n - 1) / tile_n;
 static_assert(!(share_weights && config::resident), "resident weights are loaded once");
 static_assert(!share_input || tiles_n % cluster_blocks == 0, "tiles of columns come in pairs");
-/// A tile is parts side by side, each of the same columns at some slots: a step multiplies, and has weights of, those
-/// parts alone that have a tap in it along every axis.
-constexpr int parts = PartsD::count * PartsH::count * PartsW::count;
-/// A part along each axis. Neighbours are those along the width, whose outputs lie together, or, where these begin with
-/// unlike steps, along the height.
-struct PartPlace {
-    int d, h, w;
-};
-__device__ constexpr int number_of(const PartPlace& part, const PartPlace& counts) {
-    if (AxisW::aligned) return (part.w * counts.d + part.d) * counts.h + part.h;
-    return (part.d * counts.h + part.h) * counts.w + part.w;
-}
-__device__ constexpr int part_number(const PartPlace& part) {
-    return number_of(part, {PartsD::count, PartsH::count, PartsW::count});
-}
-__device__ constexpr PartPlace part_at(int number) {
-    constexpr int step_h = AxisW::aligned ? 1 : PartsW::count;
-    constexpr int step_d = step_h * PartsH::count;
-    constexpr int step_w = AxisW::aligned ? step_d * PartsD::count : 1;
-    return {number / step_d % PartsD::count, number / step_h % PartsH::count, number / step_w % PartsW::count};
-}
+
 constexpr int part_n = tile_n / parts;
 constexpr int part_bytes = part_n * k_operand_row;
 constexpr int part_slots = PartsD::slots * PartsH::slots * PartsW::slots;
 static_assert(parts == 1 || (columns % tile_n == 0 && (channels_last || part_n % part_slots == 0)),
               "a tile is all phases of some columns");
 static_assert(PartsW::count > 1 || !AxisW::aligned, "slots of an aligned axis have taps in different steps");
-
-/// The parts of a step.
-struct StepParts {
-    PartRange d, h, w;
-    __device__ constexpr int count() const { return d.count() * h.count() * w.count(); }
-    /// How many come before part `part`, which is one of them.
-    __device__ constexpr int before(int part) const {
-        const PartPlace at = part_at(part);
-        return number_of({at.d - d.begin, at.h - h.begin, at.w - w.begin}, {d.count(), h.count(), w.count()});
-    }
-    __device__ constexpr bool has(int part) const {
-        const PartPlace at = part_at(part);
-        return d.has(at.d) && h.has(at.h) && w.has(at.w);
-    }
-};
-__device__ constexpr StepParts step_parts(int j_d, int j_h, int j_w) {
-    return {PartsD::at(j_d), PartsH::at(j_h), PartsW::at(j_w)};
-}
-/// Parts of the steps of a plane of taps that come before a step, of all parts along the depth one.
-__device__ constexpr int plane_parts_before(int j_h, int j_w, int steps_w) {
-    return PartsH::before(j_h) * PartsW::before(steps_w) + PartsH::at(j_h).count() * PartsW::before(j_w);
-}
-/// Parts of all steps of one block of channels that come before those of a step, where a tile has so many steps along
-/// height and width.
-__device__ constexpr int parts_before(int j_d, int j_h, int j_w, int steps_h, int steps_w) {
-    return PartsD::before(j_d) * PartsH::before(steps_h) * PartsW::before(steps_w) +
-           PartsD::at(j_d).count() * plane_parts_before(j_h, j_w, steps_w);
-}
 
 /// Parts of all steps along K for which packed weights of a tile have room.
 constexpr i64 most_step_parts = static_cast<i64>(channel_blocks) * PartsD::before(AxisD::max_taps) *
@@ -212,9 +164,9 @@ __device__ constexpr int stage_place(int stage) {
     if (!unlike_stages) return stage * weight_stage;
     return PartsD::count * plane_parts_before(stage / PartsW::steps, stage % PartsW::steps, PartsW::steps) * part_bytes;
 }
-constexpr int weight_room = resident && parts > 1 ? static_cast<int>(most_step_parts) * part_bytes
-                            : resident            ? weight_stages* weight_stage
-                                                  : stage_place(step_stages);
+constexpr int resident_bytes = parts > 1 ? static_cast<int>(most_step_parts) * part_bytes : weight_stages* weight_stage;
+constexpr int weight_room = resident ? resident_bytes : stage_place(step_stages);
+
 /// A column of the product. Channels last, the channels of a phase lie together; otherwise the phases of a channel do:
 /// either way neighbours in the output are neighbours here.
 struct Column {
