@@ -57,13 +57,15 @@ struct Box {
         return {OfD::at(number / plane), OfH::at(number % plane / row), OfW::at(number % row)};
     }
 };
-/// Where at least `direct_border` (one or two) axes lack taps, each place in one box.
+/// Where at least `direct_border` axes lack taps, each place in one box.
 constexpr bool any_axis = config::direct_border == 1;
-using BorderDH = Box<Span::ends, any_axis ? Span::all : Span::ends, Span::all>;
+constexpr bool all_axes = config::direct_border == 3;
+using BorderDH = Box<Span::ends, any_axis ? Span::all : Span::ends, all_axes ? Span::ends : Span::all>;
 using BorderHW =
     Box<any_axis ? Span::inner : Span::ends, any_axis ? Span::ends : Span::inner, any_axis ? Span::all : Span::ends>;
 using BorderWD = Box<Span::inner, any_axis ? Span::inner : Span::ends, Span::ends>;
-constexpr i64 border_sites = BorderDH::count + BorderHW::count + BorderWD::count;  // fewer than 2^31, by a rule
+constexpr i64 border_sites =
+    BorderDH::count + (all_axes ? 0 : BorderHW::count + BorderWD::count);  // fewer than 2^31, by a rule
 __device__ __forceinline__ Site border_site(int number) {
     if (number < BorderDH::count) return BorderDH::at(number);
     number -= static_cast<int>(BorderDH::count);
