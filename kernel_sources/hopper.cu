@@ -38,13 +38,13 @@ __device__ __forceinline__ void set_zero(float (&sums)[rows][tile_n / 2]) {
     }
 }
 
-/// The products of parts [Begin, End) in step number `step`. Split operands: high * high, high * low, low * high.
-template <int Begin, int End>
+/// The products of parts [Begin, End) in step number `step`, of `Pieces` pieces along K. Split operands: high * high,
+/// high * low, low * high.
+template <int Begin, int End, int Pieces>
 __device__ __forceinline__ void multiply_parts(float (&sums)[rows][tile_n / 2], const unsigned char* input,
                                                const int (&first_rows)[rows], const unsigned char* weights, int step) {
-    constexpr int pieces = k_operand_row / k_operand_step;
     constexpr int half_row = k_operand_row / 2;
-    constexpr int products = split ? 3 * pieces / 2 : pieces;
+    constexpr int products = split ? 3 * Pieces : Pieces;
     wgmma_fence();
 #pragma unroll
     for (int row = 0; row < rows; ++row) {
@@ -54,8 +54,8 @@ __device__ __forceinline__ void multiply_parts(float (&sums)[rows][tile_n / 2], 
             const int part = Begin + i / products;
             const bool add = zeroed || step > (parts > 1 ? part_steps(part).begin : 0);
             const int k = i % products;
-            const int halves = split ? k / (pieces / 2) : 0;
-            const int from = (split ? k % (pieces / 2) : k) * k_operand_step;
+            const int halves = k / Pieces;
+            const int from = k % Pieces * k_operand_step;
             const unsigned char* right = weights + part * (part_n * k_operand_row);
             wgmma_start<Operand, part_n, input_major, weight_major>(
                 reinterpret_cast<float(&)[part_n / 2]>(sums[row][part * (part_n / 2)]),
@@ -70,17 +70,29 @@ __device__ __forceinline__ void multiply_parts(float (&sums)[rows][tile_n / 2], 
 }
 
 /// The products of one step, the tile's number `step` and number `j_w` along the width.
-__device__ __forceinline__ void multiply_step(float (&sums)[rows][tile_n / 2], const unsigned char* input,
-                                              const int (&first_rows)[rows], const unsigned char* weights, int step,
-                                              int j_w) {
+template <int Pieces>
+__device__ __forceinline__ void multiply_pieces(float (&sums)[rows][tile_n / 2], const unsigned char* input,
+                                                const int (&first_rows)[rows], const unsigned char* weights, int step,
+                                                int j_w) {
     constexpr PartRange first = step_parts(0);
     constexpr PartRange last = step_parts(AxisW::max_taps - 1);
     if (!first.all() && j_w == 0) {
-        multiply_parts<first.begin, first.end>(sums, input, first_rows, weights, step);
+        multiply_parts<first.begin, first.end, Pieces>(sums, input, first_rows, weights, step);
     } else if (!last.all() && j_w + 1 == AxisW::max_taps) {
-        multiply_parts<last.begin, last.end>(sums, input, first_rows, weights, step);
+        multiply_parts<last.begin, last.end, Pieces>(sums, input, first_rows, weights, step);
     } else {
-        multiply_parts<0, parts>(sums, input, first_rows, weights, step);
+        multiply_parts<0, parts, Pieces>(sums, input, first_rows, weights, step);
+    }
+}
+
+/// Likewise, of block `block` of channels.
+__device__ __forceinline__ void multiply_step(float (&sums)[rows][tile_n / 2], const unsigned char* input,
+                                              const int (&first_rows)[rows], const unsigned char* weights, int block,
+                                              int step, int j_w) {
+    if (channel_blocks == 1 || (last_pieces < block_pieces && block + 1 == channel_blocks)) {
+        multiply_pieces<last_pieces>(sums, input, first_rows, weights, step, j_w);
+    } else {
+        multiply_pieces<channel_blocks == 1 ? last_pieces : block_pieces>(sums, input, first_rows, weights, step, j_w);
     }
 }
 
@@ -131,7 +143,7 @@ __device__ __forceinline__ void multiply_tile(float (&sums)[rows][tile_n / 2], c
                     if constexpr (steps_wait) barrier_wait_together(pipeline.step.full[stage], turns.step.parity);
                     if constexpr (resident) barrier_wait_together(pipeline.resident[step / barrier_steps], 0);
                     const unsigned char* weights = pipeline.weights + (resident ? step : stage) * weight_stage;
-                    multiply_step(sums, input, first_rows, weights, step++, j_w);
+                    multiply_step(sums, input, first_rows, weights, block, step++, j_w);
                     // The products of the step before are done once only this one's are pending.
                     wgmma_wait<1>();
                     if (steps_wait && used_stage >= 0) release<shared_step_ring>(pipeline.step, used_stage);

@@ -52,6 +52,10 @@ constexpr int block_channels = sizeof(Operand) == 4 || split ? 32 : 64;
 constexpr int in_group = static_cast<int>(problem::in_channels / problem::groups);
 constexpr int out_group = static_cast<int>(problem::out_channels / problem::groups);
 constexpr int channel_blocks = (in_group + block_channels - 1) / block_channels;
+/// Pieces along K of one product each, of a block of channels and of the last one, whose others have zeros alone.
+constexpr int block_pieces = k_operand_row / k_operand_step / (split ? 2 : 1);
+constexpr int piece_channels = block_channels / block_pieces;
+constexpr int last_pieces = (in_group - (channel_blocks - 1) * block_channels + piece_channels - 1) / piece_channels;
 /// Where there are too few tiles, blocks share the channels of one, and a launch of its own adds their sums up.
 constexpr int splits = config::splits;
 /// Two blocks of a cluster take neighbouring tiles in step, and what both need is loaded once: weights for the same
