@@ -10,6 +10,7 @@
 #include "hopper_pack.cuh"
 #include "hopper_pipeline.cuh"
 #include "hopper_shape.cuh"
+#include "hopper_shares.cuh"
 #include "hopper_store.cuh"
 
 namespace tconv::hopper {
@@ -27,13 +28,13 @@ constexpr bool share_registers = consumer_registers > registers_at_start;
 /// Sums that begin as zeros are live from there on alone. A tile's first products would begin without, but to the
 /// assembler they read what is left from the tile before, which it keeps over store and search: in memory, where that
 /// is more than there are registers.
-constexpr bool zeroed = rows * tile_n >= 384;
+constexpr bool zeroed = rows * product_n >= 384;
 
-__device__ __forceinline__ void set_zero(float (&sums)[rows][tile_n / 2]) {
+__device__ __forceinline__ void set_zero(float (&sums)[rows][product_n / 2]) {
 #pragma unroll
     for (int row = 0; row < rows; ++row) {
 #pragma unroll
-        for (int i = 0; i < tile_n / 2; ++i)
+        for (int i = 0; i < product_n / 2; ++i)
             sums[row][i] = 0;
     }
 }
@@ -41,7 +42,7 @@ __device__ __forceinline__ void set_zero(float (&sums)[rows][tile_n / 2]) {
 /// The products of parts [Begin, End) in step number `step`, of `Pieces` pieces along K. Split operands: high * high,
 /// high * low, low * high.
 template <int Begin, int End, int Pieces>
-__device__ __forceinline__ void multiply_parts(float (&sums)[rows][tile_n / 2], const unsigned char* input,
+__device__ __forceinline__ void multiply_parts(float (&sums)[rows][product_n / 2], const unsigned char* input,
                                                const int (&first_rows)[rows], const unsigned char* weights, int step) {
     constexpr int half_row = k_operand_row / 2;
     constexpr int products = split ? 3 * Pieces : Pieces;
@@ -71,7 +72,7 @@ __device__ __forceinline__ void multiply_parts(float (&sums)[rows][tile_n / 2], 
 
 /// The products of one step, the tile's number `step` and number `j_w` along the width.
 template <int Pieces>
-__device__ __forceinline__ void multiply_pieces(float (&sums)[rows][tile_n / 2], const unsigned char* input,
+__device__ __forceinline__ void multiply_pieces(float (&sums)[rows][product_n / 2], const unsigned char* input,
                                                 const int (&first_rows)[rows], const unsigned char* weights, int step,
                                                 int j_w) {
     constexpr PartRange first = step_parts(0);
@@ -86,7 +87,7 @@ __device__ __forceinline__ void multiply_pieces(float (&sums)[rows][tile_n / 2],
 }
 
 /// Likewise, of block `block` of channels.
-__device__ __forceinline__ void multiply_step(float (&sums)[rows][tile_n / 2], const unsigned char* input,
+__device__ __forceinline__ void multiply_step(float (&sums)[rows][product_n / 2], const unsigned char* input,
                                               const int (&first_rows)[rows], const unsigned char* weights, int block,
                                               int step, int j_w) {
     if (channel_blocks == 1 || (last_pieces < block_pieces && block + 1 == channel_blocks)) {
@@ -103,7 +104,7 @@ constexpr bool stagger = config::stagger != 0;
 /// Steps of the first tile after which the next warpgroup begins, where the tile does not end before.
 __device__ __forceinline__ int steps_ahead(const Tile& tile) {
     constexpr int ring = step_stages / 2;
-    const int boxes = input_stages / 2 * tile.taps();
+    const int boxes = input_stages / 2 * (plane_boxes ? tile.taps() / tile.taps_d.count : tile.taps());
     const int stages = !reuse ? ring : resident ? boxes : min(ring, boxes);
     return max(stages / max(consumers - 1, 1), 1);
 }
@@ -114,7 +115,7 @@ __device__ __forceinline__ void count_ahead(int& steps, const Pipeline& pipeline
         barrier_arrive(pipeline.ahead[threadIdx.x / k_warpgroup]);
 }
 
-__device__ __forceinline__ void multiply_tile(float (&sums)[rows][tile_n / 2], const Tile& tile, Turns& turns,
+__device__ __forceinline__ void multiply_tile(float (&sums)[rows][product_n / 2], const Tile& tile, Turns& turns,
                                               const Pipeline& pipeline, const int (&first_rows)[rows], int& ahead) {
     if (zeroed || tile.taps() == 0) set_zero(sums);
     if (tile.taps() == 0) return;
@@ -125,19 +126,20 @@ __device__ __forceinline__ void multiply_tile(float (&sums)[rows][tile_n / 2], c
     int step = 0;
 #pragma unroll 1
     for (int block = tile.first_block; block < tile.end_block; ++block) {
-        if constexpr (reuse) barrier_wait_together(pipeline.input.full[turns.input.stage], turns.input.parity);
 #pragma unroll 1
         for (int j_d = 0; j_d < tile.taps_d.count; ++j_d) {
+            if (reuse && (plane_boxes || j_d == 0))
+                barrier_wait_together(pipeline.input.full[turns.input.stage], turns.input.parity);
 #pragma unroll 1
             for (int j_h = 0; j_h < tile.taps_h.count; ++j_h) {
 #pragma unroll 1
-                for (int j_w = 0; j_w < tile.taps_w.count; ++j_w) {
+                for (int j_w = 0; j_w < steps_w(tile.taps_w); ++j_w) {
                     const int stage = turns.step.stage;
                     const unsigned char* input = pipeline.inputs + (reuse ? turns.input.stage : stage) * input_stage;
                     if constexpr (reuse) {
-                        const int d = (AxisD::max_taps - 1 - j_d) * AxisD::offset_step;
+                        const int d = plane_boxes ? 0 : (AxisD::max_taps - 1 - j_d) * AxisD::offset_step;
                         const int h = (AxisH::max_taps - 1 - j_h) * AxisH::offset_step;
-                        const int w = (AxisW::max_taps - 1 - j_w) * AxisW::offset_step;
+                        const int w = tap_columns ? 0 : (AxisW::max_taps - 1 - j_w) * AxisW::offset_step;
                         input += ((d * pitch_h + h) * pitch_w + w + past_line) * k_operand_row;
                     }
                     if constexpr (steps_wait) barrier_wait_together(pipeline.step.full[stage], turns.step.parity);
@@ -156,10 +158,10 @@ __device__ __forceinline__ void multiply_tile(float (&sums)[rows][tile_n / 2], c
                     if constexpr (steps_wait) turns.step.advance();
                 }
             }
-        }
-        if constexpr (reuse) {
-            used_input = turns.input.stage;
-            turns.input.advance();
+            if (reuse && (plane_boxes || j_d + 1 == tile.taps_d.count)) {
+                used_input = turns.input.stage;
+                turns.input.advance();
+            }
         }
     }
     wgmma_wait<0>();
@@ -175,9 +177,10 @@ __device__ __forceinline__ float* split_sums(unsigned char* workspace, int batch
            threadIdx.x % k_warpgroup * 4;
 }
 
-__device__ __forceinline__ void store_split(const float (&sums)[tile_n / 2], float* target) {
+template <int N>
+__device__ __forceinline__ void store_split(const float (&sums)[N], float* target) {
 #pragma unroll
-    for (int i = 0; i < tile_n / 2; i += 4)
+    for (int i = 0; i < N; i += 4)
         store<4>(target + i * k_warpgroup, Floats<4>{{sums[i], sums[i + 1], sums[i + 2], sums[i + 3]}});
 }
 
@@ -191,10 +194,33 @@ __device__ __forceinline__ void add_split(float (&sums)[tile_n / 2], const float
     }
 }
 
+/// The sums of a tile's outputs to the output, or to where those of its splits meet.
+template <int N>
+__device__ __forceinline__ void store_tile(float (&sums)[rows][N], const Tile& tile, const Pipeline& pipeline,
+                                           const Element* bias, Element* output, unsigned char* workspace, int batch,
+                                           int number) {
+    const int group = threadIdx.x / k_warpgroup;
+    unsigned char* staging = pipeline.staging + group * staging_bytes;
+    if constexpr (splits > 1) {
+#pragma unroll
+        for (int row = 0; row < rows; ++row)
+            store_split(sums[row], split_sums(workspace, batch, number, row));
+    } else if constexpr (tap_columns) {
+        float outputs[rows][tile_n / 2];
+        add_shares(outputs, sums, pipeline.seams + group * (seam_bytes / 4));
+#pragma unroll
+        for (int row = 0; row < rows; ++row)
+            Store::run(outputs[row], tile, first_row(group * rows + row), staging, bias, output, batch);
+    } else {
+#pragma unroll
+        for (int row = 0; row < rows; ++row)
+            Store::run(sums[row], tile, (group * rows + row) * k_product_rows, staging, bias, output, batch);
+    }
+}
+
 __device__ __forceinline__ void multiply_tiles(const Pipeline& pipeline, const Element* bias, Element* output,
                                                unsigned char* workspace, int batch) {
     const int group = threadIdx.x / k_warpgroup;
-    unsigned char* staging = pipeline.staging + group * staging_bytes;
     int first_rows[rows];
 #pragma unroll
     for (int row = 0; row < rows; ++row)
@@ -208,20 +234,13 @@ __device__ __forceinline__ void multiply_tiles(const Pipeline& pipeline, const E
             if (group > 0) barrier_wait_together(pipeline.ahead[group - 1], 0);
             ahead = steps_ahead(tile);
         }
-        float sums[rows][tile_n / 2];
+        float sums[rows][product_n / 2];
         multiply_tile(sums, tile, turns, pipeline, first_rows, ahead);
         if (stagger && ahead > 0) {
             ahead = 1;
             count_ahead(ahead, pipeline);
         }
-#pragma unroll
-        for (int row = 0; row < rows; ++row) {
-            if constexpr (splits == 1) {
-                Store::run(sums[row], tile, (group * rows + row) * k_product_rows, staging, bias, output, batch);
-            } else {
-                store_split(sums[row], split_sums(workspace, batch, number, row));
-            }
-        }
+        store_tile(sums, tile, pipeline, bias, output, workspace, batch, number);
     }
 }
 

@@ -107,9 +107,11 @@ __device__ __forceinline__ u32 packed_row(int channel, int group, int channel_bl
     const int class_h = AxisH::joined ? 0 : h.phase;
     const int class_w = AxisW::joined ? 0 : w.phase;
     const int phase_class = (class_d * AxisH::classes + class_h) * AxisW::classes + class_w;
-    const int step = ((channel_block * d.count + d.number) * h.count + h.number) * w.count + w.number;
+    int step = (channel_block * d.count + d.number) * h.count + h.number;
+    if (!tap_columns) step = step * w.count + w.number;
+    const int column = tap_columns ? w.number * tap_group + number : number % tile_n;
     return static_cast<u32>(packed_weights(phase_class, group, number / tile_n)) +
-           static_cast<u32>(step) * weight_stage + number % tile_n * k_operand_row;
+           static_cast<u32>(step) * weight_stage + column * k_operand_row;
 }
 
 /// Weights are a matrix of input channels times output channels and taps, in the order of memory: transposed, a column
@@ -145,7 +147,7 @@ __device__ constexpr int end_of_taps(int tap) {
 }
 constexpr bool padded_d = AxisD::padded_kernel > AxisD::kernel;
 constexpr bool padded_h = AxisH::padded_kernel > AxisH::kernel;
-constexpr bool padded_w = parts == 1 && AxisW::padded_kernel > AxisW::kernel;
+constexpr bool padded_w = parts == 1 && AxisW::padded_kernel > AxisW::kernel && !(tap_columns && channels_last);
 
 __device__ __forceinline__ void store_padding(unsigned char* packed, const WeightColumn& column, int group,
                                               int channel_block, int byte) {

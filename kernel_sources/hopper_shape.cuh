@@ -68,13 +68,15 @@ constexpr i64 input_volume = problem::input_d * problem::input_h * problem::inpu
 
 constexpr int box_n = config::box_n;
 constexpr int box_rows = box_n * AxisD::box * AxisH::box * AxisW::box;
-static_assert(config::reuse == 3 || box_rows <= tile_m, "the rows of a tile hold a box of positions");
+static_assert(config::reuse >= 3 || box_rows <= tile_m, "the rows of a tile hold a box of positions");
 
 // Input that several taps read is loaded once, with a halo (reuse): the rows of a product are then eight times eight
 // positions (1), 64 along the width (2), or 64 places of lines that follow one another, of positions and halo (3), and
-// each tap begins at another row. Otherwise each step along K loads its own box, and rows are the positions in order.
+// each tap begins at another row. Of such lines each tap along the depth may load its own box, without the halo there
+// (4). Otherwise each step along K loads its own box, and rows are the positions in order.
 constexpr bool reuse = config::reuse != 0;
-constexpr bool line_runs = config::reuse == 3;
+constexpr bool line_runs = config::reuse >= 3;
+constexpr bool plane_boxes = config::reuse == 4;
 constexpr int k_product_rows = 64;
 constexpr int part_w = config::reuse == 2 ? k_product_rows : 8;
 constexpr int part_h = k_product_rows / part_w;
@@ -86,7 +88,7 @@ static_assert(!reuse || line_runs || (box_rows == tile_m && AxisW::box % part_w 
               "a box is whole products");
 constexpr int pitch_w = line_runs ? config::line_places : AxisW::box + (reuse ? AxisW::halo : 0);
 constexpr int pitch_h = AxisH::box + (reuse ? AxisH::halo : 0);
-constexpr int pitch_d = AxisD::box + (reuse ? AxisD::halo : 0);
+constexpr int pitch_d = AxisD::box + (reuse && !plane_boxes ? AxisD::halo : 0);
 constexpr int input_rows = (line_runs ? 1 : box_n) * pitch_d * pitch_h * pitch_w;
 
 // Where no tap shifts the input (flat), the positions of all entries may be one axis, cut into runs of 64, which are
@@ -95,7 +97,12 @@ constexpr int input_rows = (line_runs ? 1 : box_n) * pitch_d * pitch_h * pitch_w
 // places along it, its box the lines that these are of, and the halo's.
 constexpr bool flat = config::flat != 0;
 constexpr bool in_order = flat || line_runs;
-constexpr int run_positions = k_product_rows;
+/// Where taps are columns a product has shares of the positions of its rows and of those before; the warpgroups' places
+/// overlap by the halo.
+constexpr bool tap_columns = config::tap_columns != 0;
+constexpr int group_places = k_product_rows * rows - (tap_columns ? AxisW::halo : 0);
+constexpr int read_places = consumers * group_places + (tap_columns ? AxisW::halo : 0);
+constexpr int run_positions = tap_columns ? consumers * group_places : k_product_rows;
 constexpr int run_bytes = run_positions * k_operand_row;
 constexpr int entry_runs = static_cast<int>((input_volume + run_positions - 1) / run_positions);
 constexpr int plane_lines = config::plane_lines;
@@ -105,11 +112,14 @@ static_assert(!line_runs ||
                   (AxisH::rows_follow(plane_lines) && AxisW::box <= pitch_w &&
                    (AxisW::box + AxisW::halo <= pitch_w || (AxisW::most_pieces() == 1 && AxisW::rows_follow(pitch_w)))),
               "what a tap reads past the end of a line is zero, or that line's");
-static_assert(!line_runs || (AxisH::box - 1) * pitch_w + 1 >= tile_m || tile_m == AxisH::box * pitch_w,
+static_assert(!line_runs || (AxisH::box - 1) * pitch_w + 1 >= read_places ||
+                  (!tap_columns && tile_m == AxisH::box * pitch_w),
               "a tile's places lie in the lines of a box wherever it begins");
-static_assert(!line_runs || (AxisD::box == 1 && box_n * run_positions == tile_m), "a tile is whole runs");
+static_assert(!line_runs || (AxisD::box == 1 && box_n * run_positions == consumers * group_places),
+              "a tile is whole runs");
+static_assert(!tap_columns || line_runs, "taps are columns of lines' places");
 /// Rows behind the box of lines that are zero: of its last line a tap reads so far.
-constexpr int zero_rows = line_runs ? AxisW::halo : 0;
+constexpr int zero_rows = line_runs && !tap_columns ? AxisW::halo : 0;
 static_assert(!flat || (AxisW::box == run_positions && AxisH::box * AxisD::box == 1 && box_rows == tile_m),
               "a box is whole runs");
 static_assert(!raw_input || (flat && run_positions == k_operand_values), "a run is an operand row");
@@ -137,23 +147,44 @@ constexpr int input_stage = ((reuse ? input_rows + zero_rows : tile_m) * k_opera
 /// Raw weights are boxes of 64 columns.
 constexpr int weight_boxes = (tile_n + k_operand_values - 1) / k_operand_values;
 constexpr int weight_box = block_channels * k_operand_row;
-constexpr int weight_stage = raw_weights ? weight_boxes * weight_box : tile_n * k_operand_row;
 
 constexpr int classes = AxisD::classes * AxisH::classes * AxisW::classes;
 constexpr int slots_dh = AxisD::slots * AxisH::slots;
 constexpr int slots = slots_dh * AxisW::slots;
 constexpr int columns = slots * out_group;
 constexpr int tiles_n = (columns + tile_n - 1) / tile_n;
+
+/// Columns of a product. Where taps along the width are columns they are groups, one for each step: of the columns of a
+/// tile, in eights; the last group has those alone whose slot has a tap there, as far as these come first.
+constexpr int tap_group = (columns + 7) / 8 * 8;
+__device__ constexpr int columns_of_step(int step) {
+    int step_slots = 0;
+    for (int slot = 0; slot < AxisW::slots; ++slot)
+        step_slots += step < AxisW::slot_steps(slot).end ? 1 : 0;
+    return channels_last ? step_slots * out_group : columns;
+}
+__device__ constexpr int group_columns(int step) {
+    return (columns_of_step(step) + 7) / 8 * 8;
+}
+constexpr int product_n = tap_columns ? (AxisW::max_taps - 1) * tap_group + group_columns(AxisW::max_taps - 1) : tile_n;
+static_assert(!tap_columns || (tiles_n == 1 && AxisW::classes == 1 && slots_dh == 1 && !AxisW::aligned),
+              "the slots of a step come first");
+constexpr int weight_stage = raw_weights ? weight_boxes * weight_box : product_n * k_operand_row;
+/// Steps along the width, of a tile whose phases have `taps` there.
+__device__ constexpr int steps_w(const Taps& taps) {
+    return tap_columns ? 1 : taps.count;
+}
 static_assert(!(share_weights && config::resident), "resident weights are loaded once");
 static_assert(!share_input || tiles_n % cluster_blocks == 0, "tiles of columns come in pairs");
 /// Steps along K for which packed weights of a tile have room.
-constexpr i64 most_steps = static_cast<i64>(channel_blocks) * AxisD::max_taps * AxisH::max_taps * AxisW::max_taps;
+constexpr i64 most_steps =
+    static_cast<i64>(channel_blocks) * AxisD::max_taps * AxisH::max_taps * (tap_columns ? 1 : AxisW::max_taps);
 
 /// Products side by side in a tile, each of some slots along the width, where not all have taps in the same steps: of
 /// a kernel that is no whole number of strides the last tap is that of the first few phases alone, and where the axis
 /// is aligned some slots begin a step later.
 constexpr int parts = config::parts;
-constexpr int part_n = tile_n / parts;
+constexpr int part_n = product_n / parts;
 constexpr int part_slots = AxisW::slots / parts;
 static_assert(parts == 1 || (AxisW::slots % parts == 0 && columns % tile_n == 0 && part_n % part_slots == 0),
               "a tile is all phases of some columns");
@@ -242,7 +273,7 @@ struct Tile {
     Taps taps_d, taps_h, taps_w;
     int first_block, end_block;  // of input channels
 
-    __device__ int taps() const { return taps_d.count * taps_h.count * taps_w.count; }
+    __device__ int taps() const { return taps_d.count * taps_h.count * steps_w(taps_w); }
     __device__ int first_place() const { return batch * run_positions; }
 };
 
@@ -368,6 +399,10 @@ __device__ __forceinline__ Position position_in_order(int entry, int position) {
     return {entry, position * AxisD::stride - AxisD::padding, h * AxisH::stride - AxisH::padding,
             w * AxisW::stride - AxisW::padding};
 }
+/// The end of the rows whose outputs this warpgroup has, where taps are columns.
+__device__ __forceinline__ int end_row() {
+    return (static_cast<int>(threadIdx.x) / k_warpgroup + 1) * group_places;
+}
 __device__ __forceinline__ Position position_of(const Tile& tile, int row, int batch) {
     constexpr int volume = static_cast<int>(input_volume);
     if constexpr (raw_input) {
@@ -396,7 +431,8 @@ __device__ __forceinline__ Position position_of(const Tile& tile, int row, int b
     }
     const int d = split_off(rest, line_runs ? entry_planes : AxisD::box);
     const int entry = line_runs ? rest : tile.batch + rest;
-    const bool present = entry < batch && (line_runs ? w < AxisW::box : rest < box_n);
+    const bool present =
+        entry < batch && (line_runs ? w < AxisW::box : rest < box_n) && (!tap_columns || row < end_row());
     return {present ? entry : -1, (tile.q_d + d) * AxisD::stride + tile.phase_d - AxisD::before,
             (tile.q_h + h) * AxisH::stride + tile.phase_h - AxisH::before,
             (tile.q_w + w) * AxisW::stride + tile.phase_w - AxisW::before};
@@ -405,6 +441,7 @@ __device__ __forceinline__ Position position_of(const Tile& tile, int row, int b
 /// The first row of the input's tile that product `part` of the tile takes at no shift; of lines, behind the tile's
 /// first place.
 __device__ __forceinline__ int first_row(int part) {
+    if constexpr (tap_columns) return part / rows * group_places + part % rows * k_product_rows;
     if constexpr (!reuse || line_runs) return part * k_product_rows;
     const int w = split_off(part, parts_w) * part_w;
     const int h = split_off(part, parts_h) * part_h;

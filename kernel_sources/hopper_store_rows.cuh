@@ -80,6 +80,7 @@ struct StoreFirst {
             const int begin = first_row - past + number * row_step;
             row = row < begin ? begin : row;
             end = end < begin + row_positions ? end : begin + row_positions;
+            if constexpr (tap_columns) end = min(end, end_row());
         }
         return {row, end - row, position_of(tile, row, batch)};
     }
