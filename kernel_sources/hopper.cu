@@ -11,6 +11,7 @@
 #include "hopper_pipeline.cuh"
 #include "hopper_shape.cuh"
 #include "hopper_shares.cuh"
+#include "hopper_stagger.cuh"
 #include "hopper_store.cuh"
 
 namespace tconv::hopper {
@@ -28,7 +29,7 @@ constexpr bool share_registers = consumer_registers > registers_at_start;
 /// Sums that begin as zeros are live from there on alone. A tile's first products would begin without, but to the
 /// assembler they read what is left from the tile before, which it keeps over store and search: in memory, where that
 /// is more than there are registers.
-constexpr bool zeroed = rows * product_n >= 384;
+constexpr bool zeroed = rows * product_n >= 384 || walk;
 
 __device__ __forceinline__ void set_zero(float (&sums)[rows][product_n / 2]) {
 #pragma unroll
@@ -97,27 +98,9 @@ __device__ __forceinline__ void multiply_step(float (&sums)[rows][product_n / 2]
     }
 }
 
-// Warpgroups that begin one after another stay apart, so that one stores while the others multiply. What lies between
-// the first and the last takes half of the stages.
-constexpr bool stagger = config::stagger != 0;
-
-/// Steps of the first tile after which the next warpgroup begins, where the tile does not end before.
-__device__ __forceinline__ int steps_ahead(const Tile& tile) {
-    constexpr int ring = step_stages / 2;
-    const int boxes = input_stages / 2 * (plane_boxes ? tile.taps() / tile.taps_d.count : tile.taps());
-    const int stages = !reuse ? ring : resident ? boxes : min(ring, boxes);
-    return max(stages / max(consumers - 1, 1), 1);
-}
-
-/// One step less before the next warpgroup begins; with 0 it has begun.
-__device__ __forceinline__ void count_ahead(int& steps, const Pipeline& pipeline) {
-    if (steps > 0 && --steps == 0 && threadIdx.x % k_warpgroup == 0)
-        barrier_arrive(pipeline.ahead[threadIdx.x / k_warpgroup]);
-}
-
 __device__ __forceinline__ void multiply_tile(float (&sums)[rows][product_n / 2], const Tile& tile, Turns& turns,
                                               const Pipeline& pipeline, const int (&first_rows)[rows], int& ahead) {
-    if (zeroed || tile.taps() == 0) set_zero(sums);
+    if (!walk && (zeroed || tile.taps() == 0)) set_zero(sums);
     if (tile.taps() == 0) return;
     // What the products in flight still read.
     int used_stage = -1;
@@ -127,7 +110,7 @@ __device__ __forceinline__ void multiply_tile(float (&sums)[rows][product_n / 2]
 #pragma unroll 1
     for (int block = tile.first_block; block < tile.end_block; ++block) {
 #pragma unroll 1
-        for (int j_d = 0; j_d < tile.taps_d.count; ++j_d) {
+        for (int j_d = 0; j_d < steps_d(tile.taps_d); ++j_d) {
             if (reuse && (plane_boxes || j_d == 0))
                 barrier_wait_together(pipeline.input.full[turns.input.stage], turns.input.parity);
 #pragma unroll 1
@@ -158,7 +141,7 @@ __device__ __forceinline__ void multiply_tile(float (&sums)[rows][product_n / 2]
                     if constexpr (steps_wait) turns.step.advance();
                 }
             }
-            if (reuse && (plane_boxes || j_d + 1 == tile.taps_d.count)) {
+            if (reuse && (plane_boxes || j_d + 1 == steps_d(tile.taps_d))) {
                 used_input = turns.input.stage;
                 turns.input.advance();
             }
@@ -206,15 +189,32 @@ __device__ __forceinline__ void store_tile(float (&sums)[rows][N], const Tile& t
         for (int row = 0; row < rows; ++row)
             store_split(sums[row], split_sums(workspace, batch, number, row));
     } else if constexpr (tap_columns) {
-        float outputs[rows][tile_n / 2];
-        add_shares(outputs, sums, pipeline.seams + group * (seam_bytes / 4));
-#pragma unroll
-        for (int row = 0; row < rows; ++row)
-            Store::run(outputs[row], tile, first_row(group * rows + row), staging, bias, output, batch);
+        store_shares(sums, tile, pipeline, bias, output, batch);
     } else {
 #pragma unroll
         for (int row = 0; row < rows; ++row)
             Store::run(sums[row], tile, (group * rows + row) * k_product_rows, staging, bias, output, batch);
+    }
+}
+
+/// Walks along the depth, plane by plane of the input. The sums are of as many planes of the output as there are taps,
+/// the first of which is then complete.
+template <int N>
+__device__ __forceinline__ void walk_planes(float (&sums)[rows][N], const Tile& tile, Turns& turns,
+                                            const Pipeline& pipeline, const int (&first_rows)[rows], int& ahead,
+                                            const Element* bias, Element* output, int batch) {
+    set_zero(sums);
+    const int planes = walked_planes(tile);
+    const int first_plane = first_walked(tile);
+    Tile reached = tile;
+    reached.q_d += first_plane - (plane_taps - 1);
+#pragma unroll 1
+    for (int plane = first_plane; plane < planes; ++plane, ++reached.q_d) {
+        multiply_tile(sums, tile, turns, pipeline, first_rows, ahead);
+        if (plane >= plane_taps - 1) store_shares(sums, reached, pipeline, bias, output, batch);
+#pragma unroll
+        for (int i = 0; i < rows * N; ++i)
+            sums[i / N][i % N] = i % N + plane_n / 2 < N ? sums[i / N][i % N + plane_n / 2] : 0;
     }
 }
 
@@ -235,12 +235,16 @@ __device__ __forceinline__ void multiply_tiles(const Pipeline& pipeline, const E
             ahead = steps_ahead(tile);
         }
         float sums[rows][product_n / 2];
-        multiply_tile(sums, tile, turns, pipeline, first_rows, ahead);
+        if constexpr (walk) {
+            walk_planes(sums, tile, turns, pipeline, first_rows, ahead, bias, output, batch);
+        } else {
+            multiply_tile(sums, tile, turns, pipeline, first_rows, ahead);
+        }
         if (stagger && ahead > 0) {
             ahead = 1;
             count_ahead(ahead, pipeline);
         }
-        store_tile(sums, tile, pipeline, bias, output, workspace, batch, number);
+        if constexpr (!walk) store_tile(sums, tile, pipeline, bias, output, workspace, batch, number);
     }
 }
 

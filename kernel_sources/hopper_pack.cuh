@@ -107,9 +107,9 @@ __device__ __forceinline__ u32 packed_row(int channel, int group, int channel_bl
     const int class_h = AxisH::joined ? 0 : h.phase;
     const int class_w = AxisW::joined ? 0 : w.phase;
     const int phase_class = (class_d * AxisH::classes + class_h) * AxisW::classes + class_w;
-    int step = (channel_block * d.count + d.number) * h.count + h.number;
+    int step = (walk ? channel_block : channel_block * d.count + d.number) * h.count + h.number;
     if (!tap_columns) step = step * w.count + w.number;
-    const int column = tap_columns ? w.number * tap_group + number : number % tile_n;
+    const int column = tap_columns ? (walk ? d.number * plane_n : 0) + w.number * tap_group + number : number % tile_n;
     return static_cast<u32>(packed_weights(phase_class, group, number / tile_n)) +
            static_cast<u32>(step) * weight_stage + column * k_operand_row;
 }

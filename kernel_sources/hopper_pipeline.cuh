@@ -181,7 +181,7 @@ __device__ __forceinline__ void load_shared_box(const Tile& tile, int block, int
     turns.input.advance();
 }
 
-__device__ __forceinline__ void load_tile(const Tile& tile, Turns& turns, const Pipeline& pipeline,
+__device__ __forceinline__ void load_tile(const Tile& tile, int plane, Turns& turns, const Pipeline& pipeline,
                                           const TensorMap& input, const Weights& weights) {
     constexpr int input_bytes = input_rows * k_operand_row;
     int step = tile.first_block * tile.taps();
@@ -192,8 +192,9 @@ __device__ __forceinline__ void load_tile(const Tile& tile, Turns& turns, const 
         if constexpr (reuse && !block_pack && !plane_boxes)
             load_shared_box(tile, block, AxisD::max_taps - 1, turns, pipeline, input);
         if constexpr (!steps_wait && !plane_boxes) continue;
-        for (int j_d = 0; j_d < tile.taps_d.count; ++j_d) {
-            if constexpr (plane_boxes) load_shared_box(tile, block, j_d, turns, pipeline, input);
+        for (int j_d = 0; j_d < steps_d(tile.taps_d); ++j_d) {
+            if constexpr (plane_boxes)
+                load_shared_box(tile, block, walk ? plane_taps - 1 - plane : j_d, turns, pipeline, input);
             if constexpr (!steps_wait) continue;
             for (int j_h = 0; j_h < tile.taps_h.count; ++j_h) {
                 for (int j_w = 0; j_w < steps_w(tile.taps_w); ++j_w) {
@@ -223,7 +224,7 @@ __device__ __forceinline__ void load_resident(const Tile& tile, const Pipeline& 
         const int j_w = split_off(rest, steps_w(tile.taps_w));
         barrier_arrive_and_expect(full, weight_bytes_of(j_w).count);
         const int j_h = split_off(rest, tile.taps_h.count);
-        const int j_d = split_off(rest, tile.taps_d.count);
+        const int j_d = split_off(rest, steps_d(tile.taps_d));
         load_weights(tile, rest, tap_of(tile, j_d, j_h, j_w), step, weight_bytes_of(j_w), 0,
                      pipeline.weights + step * weight_stage, weights, full);
     }
@@ -321,8 +322,11 @@ __device__ __forceinline__ void load_tiles(const Pipeline& pipeline, const Tenso
     Turns turns;
     Tile tile{};
     if (resident && find_tile(tile, blockIdx.x, batch)) load_resident(tile, pipeline, weights);
-    for (int wave = 0; find_tile(tile, tile_in_wave(wave, pipeline.plan, pipeline.planned), batch); ++wave)
-        load_tile(tile, turns, pipeline, input, weights);
+    for (int wave = 0; find_tile(tile, tile_in_wave(wave, pipeline.plan, pipeline.planned), batch); ++wave) {
+        const int planes = walked_planes(tile);
+        for (int plane = first_walked(tile); plane < planes; ++plane)
+            load_tile(tile, plane, turns, pipeline, input, weights);
+    }
 }
 
 }  // namespace tconv::hopper

@@ -88,7 +88,7 @@ static_assert(!reuse || line_runs || (box_rows == tile_m && AxisW::box % part_w 
               "a box is whole products");
 constexpr int pitch_w = line_runs ? config::line_places : AxisW::box + (reuse ? AxisW::halo : 0);
 constexpr int pitch_h = AxisH::box + (reuse ? AxisH::halo : 0);
-constexpr int pitch_d = AxisD::box + (reuse && !plane_boxes ? AxisD::halo : 0);
+constexpr int pitch_d = plane_boxes ? 1 : AxisD::box + (reuse ? AxisD::halo : 0);
 constexpr int input_rows = (line_runs ? 1 : box_n) * pitch_d * pitch_h * pitch_w;
 
 // Where no tap shifts the input (flat), the positions of all entries may be one axis, cut into runs of 64, which are
@@ -100,13 +100,15 @@ constexpr bool in_order = flat || line_runs;
 /// Where taps are columns a product has shares of the positions of its rows and of those before; the warpgroups' places
 /// overlap by the halo.
 constexpr bool tap_columns = config::tap_columns != 0;
+/// Taps along the depth are columns too: a tile walks along the depth, plane by plane of the input.
+constexpr bool walk = config::tap_columns == 2;
 constexpr int group_places = k_product_rows * rows - (tap_columns ? AxisW::halo : 0);
 constexpr int read_places = consumers * group_places + (tap_columns ? AxisW::halo : 0);
 constexpr int run_positions = tap_columns ? consumers * group_places : k_product_rows;
 constexpr int run_bytes = run_positions * k_operand_row;
 constexpr int entry_runs = static_cast<int>((input_volume + run_positions - 1) / run_positions);
 constexpr int plane_lines = config::plane_lines;
-constexpr int entry_planes = AxisD::most_positions();
+constexpr int entry_planes = walk ? 1 : AxisD::most_positions();
 constexpr i64 entry_places = flat ? input_volume : static_cast<i64>(entry_planes) * plane_lines * pitch_w;
 static_assert(!line_runs ||
                   (AxisH::rows_follow(plane_lines) && AxisW::box <= pitch_w &&
@@ -115,7 +117,7 @@ static_assert(!line_runs ||
 static_assert(!line_runs || (AxisH::box - 1) * pitch_w + 1 >= read_places ||
                   (!tap_columns && tile_m == AxisH::box * pitch_w),
               "a tile's places lie in the lines of a box wherever it begins");
-static_assert(!line_runs || (AxisD::box == 1 && box_n * run_positions == consumers * group_places),
+static_assert(!line_runs || ((walk || AxisD::box == 1) && box_n * run_positions == consumers * group_places),
               "a tile is whole runs");
 static_assert(!tap_columns || line_runs, "taps are columns of lines' places");
 /// Rows behind the box of lines that are zero: of its last line a tap reads so far.
@@ -166,19 +168,24 @@ __device__ constexpr int columns_of_step(int step) {
 __device__ constexpr int group_columns(int step) {
     return (columns_of_step(step) + 7) / 8 * 8;
 }
-constexpr int product_n = tap_columns ? (AxisW::max_taps - 1) * tap_group + group_columns(AxisW::max_taps - 1) : tile_n;
+constexpr int plane_n = tap_columns ? (AxisW::max_taps - 1) * tap_group + group_columns(AxisW::max_taps - 1) : tile_n;
+constexpr int product_n = walk ? AxisD::max_taps * plane_n : plane_n;
+static_assert(!walk || (plane_boxes && AxisD::classes == 1 && AxisD::offset_step == 1), "planes follow one another");
 static_assert(!tap_columns || (tiles_n == 1 && AxisW::classes == 1 && slots_dh == 1 && !AxisW::aligned),
               "the slots of a step come first");
 constexpr int weight_stage = raw_weights ? weight_boxes * weight_box : product_n * k_operand_row;
-/// Steps along the width, of a tile whose phases have `taps` there.
+/// Steps along the depth, and the width, of a tile whose phases have `taps` there.
+__device__ constexpr int steps_d(const Taps& taps) {
+    return walk ? 1 : taps.count;
+}
 __device__ constexpr int steps_w(const Taps& taps) {
     return tap_columns ? 1 : taps.count;
 }
 static_assert(!(share_weights && config::resident), "resident weights are loaded once");
 static_assert(!share_input || tiles_n % cluster_blocks == 0, "tiles of columns come in pairs");
 /// Steps along K for which packed weights of a tile have room.
-constexpr i64 most_steps =
-    static_cast<i64>(channel_blocks) * AxisD::max_taps * AxisH::max_taps * (tap_columns ? 1 : AxisW::max_taps);
+constexpr i64 most_steps = static_cast<i64>(channel_blocks) * (walk ? 1 : AxisD::max_taps) * AxisH::max_taps *
+                           (tap_columns ? 1 : AxisW::max_taps);
 
 /// Products side by side in a tile, each of some slots along the width, where not all have taps in the same steps: of
 /// a kernel that is no whole number of strides the last tap is that of the first few phases alone, and where the axis
@@ -273,9 +280,25 @@ struct Tile {
     Taps taps_d, taps_h, taps_w;
     int first_block, end_block;  // of input channels
 
-    __device__ int taps() const { return taps_d.count * taps_h.count * steps_w(taps_w); }
+    __device__ int taps() const { return steps_d(taps_d) * taps_h.count * steps_w(taps_w); }
     __device__ int first_place() const { return batch * run_positions; }
 };
+
+/// Planes of the input that a walk reads, the first `plane_taps` - 1 for its first output: plane 0 reaches that with
+/// the last tap.
+constexpr int plane_taps = AxisD::max_taps;
+__device__ __forceinline__ int walked_planes(const Tile& tile) {
+    if constexpr (!walk) return 1;
+    const int left = AxisD::first(tile.phase_d) + AxisD::positions_of(tile.phase_d) - tile.q_d;
+    return (left < AxisD::box ? left : AxisD::box) + plane_taps - 1;
+}
+/// The first plane that is not zeros alone. Planes of zeros behind the input are multiplied too: to the assembler
+/// products that may be left out would be one after another.
+__device__ __forceinline__ int first_walked(const Tile& tile) {
+    if constexpr (!walk) return 0;
+    const int before = plane_taps - 1 + tile.taps_d.offset - tile.q_d;
+    return before > 0 ? before : 0;
+}
 
 /// The tap of the tile's phases, of joined axes the first, in a step along K.
 __device__ __forceinline__ int tap_of(const Tile& tile, int j_d, int j_h, int j_w) {
@@ -312,12 +335,12 @@ __device__ __forceinline__ int count_batches(int batch) {
     return ((in_order ? count_runs(batch) : batch) + box_n - 1) / box_n;
 }
 __device__ __forceinline__ Pieces pieces_of(const Tile& tile, int batch) {
-    return {in_order ? 1 : AxisD::pieces(tile.phase_d), in_order ? 1 : AxisH::pieces(tile.phase_h),
+    return {in_order && !walk ? 1 : AxisD::pieces(tile.phase_d), in_order ? 1 : AxisH::pieces(tile.phase_h),
             flat ? 1 : AxisW::pieces(tile.phase_w), count_batches(batch)};
 }
 /// The same of all phases, of which some may have fewer.
 __device__ __forceinline__ Pieces most_pieces(int batch) {
-    return {line_runs ? 1 : AxisD::most_pieces(), line_runs ? 1 : AxisH::most_pieces(), AxisW::most_pieces(),
+    return {line_runs && !walk ? 1 : AxisD::most_pieces(), line_runs ? 1 : AxisH::most_pieces(), AxisW::most_pieces(),
             count_batches(batch)};
 }
 

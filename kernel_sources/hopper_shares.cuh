@@ -7,7 +7,8 @@
 // The last places of a warpgroup lack some shares: there the next one's begin.
 #pragma once
 
-#include "hopper_stage.cuh"
+#include "hopper_pipeline.cuh"
+#include "hopper_store.cuh"
 
 namespace tconv::hopper {
 
@@ -99,6 +100,18 @@ __device__ __forceinline__ void add_shares(float (&outputs)[rows][tile_n / 2], c
     }
     // The next tile's seams follow.
     warpgroup_sync(threadIdx.x / k_warpgroup);
+}
+
+template <int N>
+__device__ __forceinline__ void store_shares(const float (&sums)[rows][N], const Tile& tile, const Pipeline& pipeline,
+                                             const Element* bias, Element* output, int batch) {
+    const int group = threadIdx.x / k_warpgroup;
+    float outputs[rows][tile_n / 2];
+    add_shares(outputs, sums, pipeline.seams + group * (seam_bytes / 4));
+#pragma unroll
+    for (int row = 0; row < rows; ++row)
+        Store::run(outputs[row], tile, first_row(group * rows + row), pipeline.staging + group * staging_bytes, bias,
+                   output, batch);
 }
 
 }  // namespace tconv::hopper

@@ -11,9 +11,13 @@ using namespace tconv;
 
 namespace {
 
-/// The hopper family where taps along the width are columns.
+/// The hopper family where taps along the width are columns, or those along the depth too.
 const SearchSpace& taps() {
     static const SearchSpace space = test::space_with("hopper", "tap_columns", 1);
+    return space;
+}
+const SearchSpace& walks() {
+    static const SearchSpace space = test::space_with("hopper", "tap_columns", 2);
     return space;
 }
 
@@ -62,7 +66,7 @@ TEST_CASE("taps as columns are exact with everything that blocks and warpgroups 
          {std::pair("cluster", 2), std::pair("stagger", 1), std::pair("blocks", 2), std::pair("resident", 1),
           std::pair("rows", 2), std::pair("consumers", 3), std::pair("tile_order", 2)}) {
         int checked = 0;
-        for (const char* text : {k_layers[0], k_layers[2], k_layers[4], k_layers[6]}) {
+        for (const char* text : {k_layers[0], k_layers[1], k_layers[2], k_layers[4], k_layers[6]}) {
             const Problem p = parse_key(text);
             const auto config = test::draw_config(
                 taps(), draw, p,
@@ -88,4 +92,35 @@ TEST_CASE("random layers are exact with taps as columns") {
         test::check_exact(taps(), draw, p, *config);
         ++checked;
     }
+}
+
+TEST_CASE("tiles that walk along the depth are exact") {
+    test::Draw draw(179);
+    int resident = 0;
+    int parts = 0;
+    // Paddings below the reach and above; two to five taps; walks in parts; phases along other axes; several blocks of
+    // channels; groups.
+    for (const char* text : {"3d n2 ci48 co24 g1 i5x6x13 k3x3x3 s1x1x1 p0x0x0 op0x0x0 d1x1x1 bias f16 nhwc",
+                             "3d n1 ci48 co16 g1 i40x5x11 k3x3x3 s1x1x1 p1x1x1 op0x0x0 d1x1x1 nobias f32 nhwc",
+                             "3d n2 ci70 co12 g1 i9x6x7 k5x3x3 s1x2x1 p4x1x2 op0x1x0 d1x1x1 bias bf16 nchw",
+                             "3d n2 ci130 co9 g1 i30x3x5 k2x2x3 s1x1x2 p0x0x1 op0x0x1 d1x1x1 bias f16 nhwc",
+                             "3d n1 ci64 co16 g2 i3x7x12 k4x1x3 s1x1x1 p1x0x1 op0x0x0 d1x1x2 nobias f32 nchw",
+                             "3d n3 ci36 co20 g1 i8x5x9 k3x4x3 s1x2x1 p2x1x0 op0x0x0 d1x1x1 bias f32 nchw"}) {
+        const Problem p = parse_key(text);
+        for (const auto& [parameter, least] : {std::pair("math", 0), std::pair("math", 3), std::pair("resident", 1),
+                                               std::pair("cluster", 2), std::pair("stagger", 1)}) {
+            const auto config = test::draw_config(
+                walks(), draw, p,
+                [name = std::string(parameter), from = least](const Config& c) { return c.at(name) >= from; });
+            INFO(text << ", " << parameter);
+            if (!config && least > 0) continue;
+            REQUIRE(config.has_value());
+            test::check_exact(walks(), draw, p, *config);
+            resident += config->at("resident") == 1 ? 1 : 0;
+            const auto constants = walks().plan(p, test::emulated().device->info(), *config).constants;
+            parts += constants.at("box_d") < output_extents(p)[0] ? 1 : 0;
+        }
+    }
+    CHECK(resident > 0);
+    CHECK(parts > 0);
 }
