@@ -105,7 +105,6 @@ __device__ __forceinline__ void multiply_tile(float (&sums)[rows][product_n / 2]
     // What the products in flight still read.
     int used_stage = -1;
     int used_input = -1;
-    const int past_line = line_runs ? tile.first_place() % pitch_w : 0;
     int step = 0;
 #pragma unroll 1
     for (int block = tile.first_block; block < tile.end_block; ++block) {
@@ -123,7 +122,7 @@ __device__ __forceinline__ void multiply_tile(float (&sums)[rows][product_n / 2]
                         const int d = plane_boxes ? 0 : (AxisD::max_taps - 1 - j_d) * AxisD::offset_step;
                         const int h = (AxisH::max_taps - 1 - j_h) * AxisH::offset_step;
                         const int w = tap_columns ? 0 : (AxisW::max_taps - 1 - j_w) * AxisW::offset_step;
-                        input += ((d * pitch_h + h) * pitch_w + w + past_line) * k_operand_row;
+                        input += ((d * pitch_h + h) * pitch_w + w + tile.past_line) * k_operand_row;
                     }
                     if constexpr (steps_wait) barrier_wait_together(pipeline.step.full[stage], turns.step.parity);
                     if constexpr (resident) barrier_wait_together(pipeline.resident[step / barrier_steps], 0);

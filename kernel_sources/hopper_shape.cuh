@@ -75,53 +75,54 @@ static_assert(config::reuse >= 3 || box_rows <= tile_m, "the rows of a tile hold
 // each tap begins at another row. Of such lines each tap along the depth may load its own box, without the halo there
 // (4). Otherwise each step along K loads its own box, and rows are the positions in order.
 constexpr bool reuse = config::reuse != 0;
-constexpr bool line_runs = config::reuse >= 3;
+constexpr bool lines = config::reuse >= 3;
 constexpr bool plane_boxes = config::reuse == 4;
 constexpr int k_product_rows = 64;
 constexpr int part_w = config::reuse == 2 ? k_product_rows : 8;
 constexpr int part_h = k_product_rows / part_w;
 constexpr int parts_w = AxisW::box / part_w;
 constexpr int parts_h = AxisH::box / part_h;
-static_assert(!block_pack || (reuse && !line_runs && !channels_last && !packed_input),
+static_assert(!block_pack || (reuse && (!lines || config::tap_columns != 0) && !channels_last && !packed_input),
               "a box is packed once for all taps");
-static_assert(!reuse || line_runs || (box_rows == tile_m && AxisW::box % part_w == 0 && AxisH::box % part_h == 0),
+static_assert(!reuse || lines || (box_rows == tile_m && AxisW::box % part_w == 0 && AxisH::box % part_h == 0),
               "a box is whole products");
-constexpr int pitch_w = line_runs ? config::line_places : AxisW::box + (reuse ? AxisW::halo : 0);
+constexpr int pitch_w = lines ? config::line_places : AxisW::box + (reuse ? AxisW::halo : 0);
 constexpr int pitch_h = AxisH::box + (reuse ? AxisH::halo : 0);
 constexpr int pitch_d = plane_boxes ? 1 : AxisD::box + (reuse ? AxisD::halo : 0);
-constexpr int input_rows = (line_runs ? 1 : box_n) * pitch_d * pitch_h * pitch_w;
+constexpr int input_rows = (lines ? 1 : box_n) * pitch_d * pitch_h * pitch_w;
 
 // Where no tap shifts the input (flat), the positions of all entries may be one axis, cut into runs of 64, which are
 // one product's; a box is runs behind one another. Raw input begins a run with each entry: there a run is an operand
 // row for each channel. Lines of positions, with their halo, of all planes and entries are one axis likewise: a tile is
 // places along it, its box the lines that these are of, and the halo's.
 constexpr bool flat = config::flat != 0;
-constexpr bool in_order = flat || line_runs;
-/// Where taps are columns a product has shares of the positions of its rows and of those before; the warpgroups' places
-/// overlap by the halo.
+/// Where taps are columns a product has shares of the positions of its rows and of those before; the places of
+/// warpgroups, and of tiles, overlap by the halo. Tiles are then places of one plane.
 constexpr bool tap_columns = config::tap_columns != 0;
 /// Taps along the depth are columns too: a tile walks along the depth, plane by plane of the input.
 constexpr bool walk = config::tap_columns == 2;
+constexpr bool line_runs = lines && !tap_columns;
+constexpr bool in_order = flat || line_runs;
+constexpr int run_positions = k_product_rows;
 constexpr int group_places = k_product_rows * rows - (tap_columns ? AxisW::halo : 0);
-constexpr int read_places = consumers * group_places + (tap_columns ? AxisW::halo : 0);
-constexpr int run_positions = tap_columns ? consumers * group_places : k_product_rows;
+constexpr int tile_places = consumers * group_places;
+constexpr int read_places = tile_places + (tap_columns ? AxisW::halo : 0);
 constexpr int run_bytes = run_positions * k_operand_row;
 constexpr int entry_runs = static_cast<int>((input_volume + run_positions - 1) / run_positions);
 constexpr int plane_lines = config::plane_lines;
-constexpr int entry_planes = walk ? 1 : AxisD::most_positions();
+constexpr int entry_planes = AxisD::most_positions();
 constexpr i64 entry_places = flat ? input_volume : static_cast<i64>(entry_planes) * plane_lines * pitch_w;
 static_assert(!line_runs ||
                   (AxisH::rows_follow(plane_lines) && AxisW::box <= pitch_w &&
                    (AxisW::box + AxisW::halo <= pitch_w || (AxisW::most_pieces() == 1 && AxisW::rows_follow(pitch_w)))),
               "what a tap reads past the end of a line is zero, or that line's");
-static_assert(!line_runs || (AxisH::box - 1) * pitch_w + 1 >= read_places ||
+static_assert(!lines || (AxisH::box - 1) * pitch_w + 1 >= read_places ||
                   (!tap_columns && tile_m == AxisH::box * pitch_w),
               "a tile's places lie in the lines of a box wherever it begins");
-static_assert(!line_runs || ((walk || AxisD::box == 1) && box_n * run_positions == consumers * group_places),
-              "a tile is whole runs");
-static_assert(!tap_columns || line_runs, "taps are columns of lines' places");
+static_assert(!line_runs || (AxisD::box == 1 && box_n * run_positions == tile_m), "a tile is whole runs");
+static_assert(!tap_columns || (lines && box_n == 1 && (walk || AxisD::box == 1)), "a tile is places of one plane");
 /// Rows behind the box of lines that are zero: of its last line a tap reads so far.
-constexpr int zero_rows = line_runs && !tap_columns ? AxisW::halo : 0;
+constexpr int zero_rows = line_runs ? AxisW::halo : 0;
 static_assert(!flat || (AxisW::box == run_positions && AxisH::box * AxisD::box == 1 && box_rows == tile_m),
               "a box is whole runs");
 static_assert(!raw_input || (flat && run_positions == k_operand_values), "a run is an operand row");
@@ -276,6 +277,7 @@ struct Tile {
     int group;
     int column;         // first of the product, a multiple of tile_n
     int q_d, q_h, q_w;  // first position of the box
+    int past_line;      // of lines: places of the first one before the tile's
     int batch;          // first entry of the box; where positions are in order its first run
     Taps taps_d, taps_h, taps_w;
     int first_block, end_block;  // of input channels
@@ -334,14 +336,24 @@ struct Pieces {
 __device__ __forceinline__ int count_batches(int batch) {
     return ((in_order ? count_runs(batch) : batch) + box_n - 1) / box_n;
 }
+/// Tiles that cover the places of a plane, where taps are columns.
+__device__ __forceinline__ int plane_tiles(int positions_h) {
+    return (positions_h * pitch_w + tile_places - 1) / tile_places;
+}
 __device__ __forceinline__ Pieces pieces_of(const Tile& tile, int batch) {
-    return {in_order && !walk ? 1 : AxisD::pieces(tile.phase_d), in_order ? 1 : AxisH::pieces(tile.phase_h),
+    return {in_order ? 1 : AxisD::pieces(tile.phase_d),
+            in_order      ? 1
+            : tap_columns ? plane_tiles(AxisH::positions_of(tile.phase_h))
+                          : AxisH::pieces(tile.phase_h),
             flat ? 1 : AxisW::pieces(tile.phase_w), count_batches(batch)};
 }
 /// The same of all phases, of which some may have fewer.
 __device__ __forceinline__ Pieces most_pieces(int batch) {
-    return {line_runs && !walk ? 1 : AxisD::most_pieces(), line_runs ? 1 : AxisH::most_pieces(), AxisW::most_pieces(),
-            count_batches(batch)};
+    return {line_runs ? 1 : AxisD::most_pieces(),
+            line_runs     ? 1
+            : tap_columns ? plane_tiles(AxisH::most_positions())
+                          : AxisH::most_pieces(),
+            AxisW::most_pieces(), count_batches(batch)};
 }
 
 /// The column, the first position of the box and what else follows from the phases, for block `rank` of a cluster; of
@@ -359,9 +371,12 @@ __device__ __forceinline__ void place_tile(Tile& tile, int number, int rank, con
     tile.column = (tile.column * column_step + (share_input ? rank : 0)) * tile_n;
     box = box * box_step + (share_weights ? rank : 0);
     tile.q_w = AxisW::first(tile.phase_w) + split_off(box, pieces.w) * AxisW::box;
-    tile.q_h = AxisH::first(tile.phase_h) + split_off(box, pieces.h) * AxisH::box;
+    const int number_h = split_off(box, pieces.h);
+    const int first_place = number_h * tile_places;
+    tile.q_h = AxisH::first(tile.phase_h) + (tap_columns ? first_place / pitch_w : number_h * AxisH::box);
     tile.q_d = AxisD::first(tile.phase_d) + split_off(box, pieces.d) * AxisD::box;
     tile.batch = box * box_n;
+    tile.past_line = tap_columns ? first_place % pitch_w : line_runs ? tile.first_place() % pitch_w : 0;
     tile.taps_d = AxisD::taps(tile.phase_d);
     tile.taps_h = AxisH::taps(tile.phase_h);
     tile.taps_w = AxisW::taps(tile.phase_w);
@@ -443,6 +458,10 @@ __device__ __forceinline__ Position position_of(const Tile& tile, int row, int b
         rest += tile.first_place();
         w = split_off(rest, pitch_w);
         h = split_off(rest, plane_lines);
+    } else if constexpr (tap_columns) {
+        rest += tile.past_line;
+        w = split_off(rest, pitch_w);
+        h = split_off(rest, AxisH::box);
     } else if constexpr (reuse) {
         w = split_off(rest, part_w);
         h = split_off(rest, part_h);
@@ -452,10 +471,9 @@ __device__ __forceinline__ Position position_of(const Tile& tile, int row, int b
         w = split_off(rest, AxisW::box);
         h = split_off(rest, AxisH::box);
     }
-    const int d = split_off(rest, line_runs ? entry_planes : AxisD::box);
+    const int d = split_off(rest, line_runs ? entry_planes : lines ? 1 : AxisD::box);
     const int entry = line_runs ? rest : tile.batch + rest;
-    const bool present =
-        entry < batch && (line_runs ? w < AxisW::box : rest < box_n) && (!tap_columns || row < end_row());
+    const bool present = entry < batch && (lines ? w < AxisW::box : rest < box_n) && (!tap_columns || row < end_row());
     return {present ? entry : -1, (tile.q_d + d) * AxisD::stride + tile.phase_d - AxisD::before,
             (tile.q_h + h) * AxisH::stride + tile.phase_h - AxisH::before,
             (tile.q_w + w) * AxisW::stride + tile.phase_w - AxisW::before};
@@ -465,7 +483,7 @@ __device__ __forceinline__ Position position_of(const Tile& tile, int row, int b
 /// first place.
 __device__ __forceinline__ int first_row(int part) {
     if constexpr (tap_columns) return part / rows * group_places + part % rows * k_product_rows;
-    if constexpr (!reuse || line_runs) return part * k_product_rows;
+    if constexpr (!reuse || lines) return part * k_product_rows;
     const int w = split_off(part, parts_w) * part_w;
     const int h = split_off(part, parts_h) * part_h;
     const int d = split_off(part, AxisD::box);
