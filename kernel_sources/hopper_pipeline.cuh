@@ -193,7 +193,7 @@ __device__ __forceinline__ void load_tile(const Tile& tile, int plane, Turns& tu
             load_shared_box(tile, block, AxisD::max_taps - 1, turns, pipeline, input);
         if constexpr (!steps_wait && !plane_boxes) continue;
         for (int j_d = 0; j_d < steps_d(tile.taps_d); ++j_d) {
-            if constexpr (plane_boxes)
+            if constexpr (plane_boxes && !block_pack)
                 load_shared_box(tile, block, walk ? plane_taps - 1 - plane : j_d, turns, pipeline, input);
             if constexpr (!steps_wait) continue;
             for (int j_h = 0; j_h < tile.taps_h.count; ++j_h) {

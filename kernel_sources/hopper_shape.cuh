@@ -75,21 +75,21 @@ static_assert(config::reuse >= 3 || box_rows <= tile_m, "the rows of a tile hold
 // each tap begins at another row. Of such lines each tap along the depth may load its own box, without the halo there
 // (4). Otherwise each step along K loads its own box, and rows are the positions in order.
 constexpr bool reuse = config::reuse != 0;
-constexpr bool lines = config::reuse >= 3;
+constexpr bool in_lines = config::reuse >= 3;
 constexpr bool plane_boxes = config::reuse == 4;
 constexpr int k_product_rows = 64;
 constexpr int part_w = config::reuse == 2 ? k_product_rows : 8;
 constexpr int part_h = k_product_rows / part_w;
 constexpr int parts_w = AxisW::box / part_w;
 constexpr int parts_h = AxisH::box / part_h;
-static_assert(!block_pack || (reuse && (!lines || config::tap_columns != 0) && !channels_last && !packed_input),
+static_assert(!block_pack || (reuse && (!in_lines || config::tap_columns != 0) && !channels_last && !packed_input),
               "a box is packed once for all taps");
-static_assert(!reuse || lines || (box_rows == tile_m && AxisW::box % part_w == 0 && AxisH::box % part_h == 0),
+static_assert(!reuse || in_lines || (box_rows == tile_m && AxisW::box % part_w == 0 && AxisH::box % part_h == 0),
               "a box is whole products");
-constexpr int pitch_w = lines ? config::line_places : AxisW::box + (reuse ? AxisW::halo : 0);
+constexpr int pitch_w = in_lines ? config::line_places : AxisW::box + (reuse ? AxisW::halo : 0);
 constexpr int pitch_h = AxisH::box + (reuse ? AxisH::halo : 0);
 constexpr int pitch_d = plane_boxes ? 1 : AxisD::box + (reuse ? AxisD::halo : 0);
-constexpr int input_rows = (lines ? 1 : box_n) * pitch_d * pitch_h * pitch_w;
+constexpr int input_rows = (in_lines ? 1 : box_n) * pitch_d * pitch_h * pitch_w;
 
 // Where no tap shifts the input (flat), the positions of all entries may be one axis, cut into runs of 64, which are
 // one product's; a box is runs behind one another. Raw input begins a run with each entry: there a run is an operand
@@ -101,7 +101,7 @@ constexpr bool flat = config::flat != 0;
 constexpr bool tap_columns = config::tap_columns != 0;
 /// Taps along the depth are columns too: a tile walks along the depth, plane by plane of the input.
 constexpr bool walk = config::tap_columns == 2;
-constexpr bool line_runs = lines && !tap_columns;
+constexpr bool line_runs = in_lines && !tap_columns;
 constexpr bool in_order = flat || line_runs;
 constexpr int run_positions = k_product_rows;
 constexpr int group_places = k_product_rows * rows - (tap_columns ? AxisW::halo : 0);
@@ -112,15 +112,16 @@ constexpr int entry_runs = static_cast<int>((input_volume + run_positions - 1) /
 constexpr int plane_lines = config::plane_lines;
 constexpr int entry_planes = AxisD::most_positions();
 constexpr i64 entry_places = flat ? input_volume : static_cast<i64>(entry_planes) * plane_lines * pitch_w;
-static_assert(!line_runs ||
-                  (AxisH::rows_follow(plane_lines) && AxisW::box <= pitch_w &&
-                   (AxisW::box + AxisW::halo <= pitch_w || (AxisW::most_pieces() == 1 && AxisW::rows_follow(pitch_w)))),
+static_assert(!line_runs || AxisH::rows_follow(plane_lines),
+              "what a tap reads past the end of a plane is zero, or that plane's");
+static_assert(!in_lines || (AxisW::box <= pitch_w && (AxisW::box + AxisW::halo <= pitch_w ||
+                                                      (AxisW::most_pieces() == 1 && AxisW::rows_follow(pitch_w)))),
               "what a tap reads past the end of a line is zero, or that line's");
-static_assert(!lines || (AxisH::box - 1) * pitch_w + 1 >= read_places ||
+static_assert(!in_lines || (AxisH::box - 1) * pitch_w + 1 >= read_places ||
                   (!tap_columns && tile_m == AxisH::box * pitch_w),
               "a tile's places lie in the lines of a box wherever it begins");
 static_assert(!line_runs || (AxisD::box == 1 && box_n * run_positions == tile_m), "a tile is whole runs");
-static_assert(!tap_columns || (lines && box_n == 1 && (walk || AxisD::box == 1)), "a tile is places of one plane");
+static_assert(!tap_columns || (in_lines && box_n == 1 && (walk || AxisD::box == 1)), "a tile is places of one plane");
 /// Rows behind the box of lines that are zero: of its last line a tap reads so far.
 constexpr int zero_rows = line_runs ? AxisW::halo : 0;
 static_assert(!flat || (AxisW::box == run_positions && AxisH::box * AxisD::box == 1 && box_rows == tile_m),
@@ -471,9 +472,10 @@ __device__ __forceinline__ Position position_of(const Tile& tile, int row, int b
         w = split_off(rest, AxisW::box);
         h = split_off(rest, AxisH::box);
     }
-    const int d = split_off(rest, line_runs ? entry_planes : lines ? 1 : AxisD::box);
+    const int d = split_off(rest, line_runs ? entry_planes : in_lines ? 1 : AxisD::box);
     const int entry = line_runs ? rest : tile.batch + rest;
-    const bool present = entry < batch && (lines ? w < AxisW::box : rest < box_n) && (!tap_columns || row < end_row());
+    const bool present =
+        entry < batch && (in_lines ? w < AxisW::box : rest < box_n) && (!tap_columns || row < end_row());
     return {present ? entry : -1, (tile.q_d + d) * AxisD::stride + tile.phase_d - AxisD::before,
             (tile.q_h + h) * AxisH::stride + tile.phase_h - AxisH::before,
             (tile.q_w + w) * AxisW::stride + tile.phase_w - AxisW::before};
@@ -483,7 +485,7 @@ __device__ __forceinline__ Position position_of(const Tile& tile, int row, int b
 /// first place.
 __device__ __forceinline__ int first_row(int part) {
     if constexpr (tap_columns) return part / rows * group_places + part % rows * k_product_rows;
-    if constexpr (!reuse || lines) return part * k_product_rows;
+    if constexpr (!reuse || in_lines) return part * k_product_rows;
     const int w = split_off(part, parts_w) * part_w;
     const int h = split_off(part, parts_h) * part_h;
     const int d = split_off(part, AxisD::box);

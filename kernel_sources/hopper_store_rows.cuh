@@ -30,8 +30,8 @@ struct StoreFirst {
     /// Neighbours along the width, and from a row to the next; rows of a product begin with one, or anywhere (in
     /// order).
     static constexpr int row_positions = flat ? static_cast<int>(problem::input_w) : AxisW::box;
-    static constexpr int row_step = lines ? pitch_w : row_positions;
-    static constexpr bool whole_parts = reuse && !lines;
+    static constexpr int row_step = in_lines ? pitch_w : row_positions;
+    static constexpr bool whole_parts = reuse && !in_lines;
     static constexpr i64 output_volume = problem::output_d * problem::output_h * problem::output_w;
     /// False where all lines of a segment have its phase.
     static constexpr bool line_phases = shifted && problem::output_w % vector != 0;

@@ -124,3 +124,31 @@ TEST_CASE("tiles that walk along the depth are exact") {
     CHECK(resident > 0);
     CHECK(parts > 0);
 }
+
+TEST_CASE("taps are columns of boxes that the block packs") {
+    test::Draw draw(181);
+    // Blocks of channels that are whole, end within a slice, and within a product's channels; lines that begin anywhere
+    // in 16 bytes; phases along the width; groups.
+    for (const auto& [text, walked] :
+         {std::pair("3d n2 ci48 co24 g1 i5x6x16 k3x3x3 s1x1x1 p0x0x0 op0x0x0 d1x1x1 bias f16 nchw", true),
+          std::pair("3d n1 ci70 co9 g1 i4x5x12 k3x2x3 s1x2x1 p1x0x1 op0x1x0 d1x1x1 nobias f32 nchw", true),
+          std::pair("3d n1 ci128 co16 g2 i3x7x24 k2x3x4 s1x1x2 p0x1x1 op0x0x1 d1x1x1 bias bf16 nchw", true),
+          std::pair("3d n1 ci40 co16 g1 i4x5x8 k3x3x3 s2x2x2 p1x1x1 op1x1x1 d1x1x1 bias f32 nchw", false),
+          std::pair("2d n3 ci100 co20 g1 i9x16 k4x4 s2x2 p1x1 op0x0 d1x1 nobias bf16 nchw", false),
+          std::pair("2d n2 ci33 co16 g1 i7x40 k5x5 s1x1 p3x3 op0x0 d1x1 bias f32 nchw", false),
+          std::pair("1d n3 ci48 co16 g1 i104 k3 s1 p1 op0 d4 bias f16 nchw", false)}) {
+        const Problem p = parse_key(text);
+        const auto packs = [](const Config& c) { return c.at("block_pack") == 1; };
+        for (int i = 0; i < 2; ++i) {
+            const auto config = test::draw_config(taps(), draw, p, packs);
+            INFO(text);
+            REQUIRE(config.has_value());
+            test::check_exact(taps(), draw, p, *config);
+        }
+        if (!walked) continue;
+        const auto config = test::draw_config(walks(), draw, p, packs);
+        INFO(text);
+        REQUIRE(config.has_value());
+        test::check_exact(walks(), draw, p, *config);
+    }
+}
