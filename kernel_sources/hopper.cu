@@ -20,7 +20,7 @@ namespace tconv::hopper {
 /// others take.
 constexpr int k_all_registers = 65536;
 constexpr int registers_at_start = k_all_registers / (threads * config::blocks) / 8 * 8;
-constexpr int producer_registers = block_pack ? 80 : consumers >= 3 ? 32 : 40;
+constexpr int producer_registers = block_pack ? (walk ? 104 : 80) : consumers >= 3 ? 32 : 40;
 constexpr int registers_left =
     ((registers_at_start > 255 ? 248 : registers_at_start) * (consumers + 1) - producer_registers) / consumers / 8 * 8;
 constexpr int consumer_registers = registers_left > 240 ? 240 : registers_left;

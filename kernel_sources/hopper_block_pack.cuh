@@ -148,40 +148,45 @@ __device__ __forceinline__ int boxes_of(const Taps& taps_d) {
 struct SliceFeed {
     Turn<raw_stages> turn;
     int wave = 0;  // of the tile
-    Tile tile{};
-    int plane = 0, end_plane = 0;
-    int block = 0, box = 0, slice = 0;
+    int w = 0, h = 0, d = 0, batch = 0, group = 0;
+    int boxes = 0, first_block = 0, end_block = 0, planes = 0;
+    int plane = 0, block = 0, box = 0, slice = 0;
 
     /// The first tile from `wave` on that has taps.
     __device__ __forceinline__ void enter(const Pipeline& pipeline, int batches) {
-        plane = end_plane = 0;
+        Tile tile{};
+        plane = planes = 0;
         for (; find_tile(tile, tile_in_wave(wave, pipeline.plan, pipeline.planned), batches); ++wave) {
             if (tile.taps() == 0) continue;
+            w = box_corner<AxisW>(tile.q_w, tile.taps_w) & -raw_aligned;
+            h = box_corner<AxisH>(tile.q_h, tile.taps_h);
+            d = box_corner<AxisD>(tile.q_d, tile.taps_d);
+            batch = tile.batch;
+            group = tile.group;
+            boxes = boxes_of(tile.taps_d);
+            block = first_block = tile.first_block;
+            end_block = tile.end_block;
             plane = first_walked(tile);
-            end_plane = walked_planes(tile);
-            block = tile.first_block;
+            planes = walked_planes(tile);
             return;
         }
     }
     __device__ __forceinline__ void load(const Pipeline& pipeline, const TensorMap& input, int batches) {
-        if (plane == end_plane) return;
-        const int w = box_corner<AxisW>(tile.q_w, tile.taps_w) & -raw_aligned;
-        const int h = box_corner<AxisH>(tile.q_h, tile.taps_h);
+        if (plane == planes) return;
         const int past = walk ? plane : plane_boxes ? (plane_taps - 1 - box) * AxisD::offset_step : 0;
-        const int d = box_corner<AxisD>(tile.q_d, tile.taps_d) + past;
-        const int channel = tile.group * in_group + block * block_channels + slice * config::raw_channels;
+        const int channel = group * in_group + block * block_channels + slice * config::raw_channels;
         Barrier& full = pipeline.raw.full[turn.stage];
         barrier_wait(pipeline.raw.empty[turn.stage], turn.parity ^ 1);
         barrier_arrive_and_expect(full, box_n * config::raw_channels * raw_channel_bytes);
-        tma_load_box(pipeline.raw_slices + turn.stage * raw_stage, input, full, {w, h, d, channel, tile.batch});
+        tma_load_box(pipeline.raw_slices + turn.stage * raw_stage, input, full, {w, h, d + past, channel, batch});
         turn.advance();
         if (++slice < slices_of(block)) return;
         slice = 0;
-        if (++box < boxes_of(tile.taps_d)) return;
+        if (++box < boxes) return;
         box = 0;
-        if (++block < tile.end_block) return;
-        block = tile.first_block;
-        if (++plane < end_plane) return;
+        if (++block < end_block) return;
+        block = first_block;
+        if (++plane < planes) return;
         ++wave;
         enter(pipeline, batches);
     }
