@@ -129,7 +129,8 @@ public:
     [[nodiscard]] virtual std::unique_ptr<Recording> record(const std::function<void(StreamHandle)>& work) = 0;
 
     /// Takes `count` samples: each runs `before` untimed, then times `work` by itself, all in stream order on the
-    /// default stream. Milliseconds, from device events (the emulator: a steady clock).
+    /// default stream. The host waits for each: behind a queue of others a replayed graph takes a microsecond longer.
+    /// Milliseconds, from device events (the emulator: a steady clock).
     [[nodiscard]] virtual std::vector<double> time(int count, const std::function<void()>& before,
                                                    const std::function<void()>& work) = 0;
 

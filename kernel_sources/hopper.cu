@@ -151,11 +151,12 @@ __device__ __forceinline__ void multiply_tile(float (&sums)[rows][product_n / 2]
     if constexpr (reuse) release<shared_input_ring>(pipeline.input, used_input);
 }
 
-/// Where a thread's sums of a split tile lie, behind the packed input: those of a warp in one line.
-__device__ __forceinline__ float* split_sums(unsigned char* workspace, int batch, int number, int row) {
-    const i64 product = (static_cast<i64>(number) * consumers + threadIdx.x / k_warpgroup) * rows + row;
+/// Where a thread's sums of product `product` of a split tile lie, behind the packed input: those of a warp in one
+/// line.
+__device__ __forceinline__ float* split_sums(unsigned char* workspace, int batch, int number, int product) {
+    const i64 product_in_all = static_cast<i64>(number) * consumers * rows + product;
     const i64 input = packed_input ? batch * input_volume * packed_position : 0;
-    return reinterpret_cast<float*>(workspace + input) + product * (k_product_rows * tile_n) +
+    return reinterpret_cast<float*>(workspace + input) + product_in_all * (k_product_rows * tile_n) +
            threadIdx.x % k_warpgroup * 4;
 }
 
@@ -186,7 +187,7 @@ __device__ __forceinline__ void store_tile(float (&sums)[rows][N], const Tile& t
     if constexpr (splits > 1) {
 #pragma unroll
         for (int row = 0; row < rows; ++row)
-            store_split(sums[row], split_sums(workspace, batch, number, row));
+            store_split(sums[row], split_sums(workspace, batch, number, group * rows + row));
     } else if constexpr (tap_columns) {
         store_shares(sums, tile, pipeline, bias, output, batch);
     } else {
@@ -306,24 +307,22 @@ extern "C" __global__ void __launch_bounds__(tconv::hopper::threads, tconv::conf
     if constexpr (cluster_blocks > 1) cluster_sync();
 }
 
-/// Adds the sums of split tiles up and stores them.
-extern "C" __global__ void __launch_bounds__(tconv::k_warpgroup* tconv::hopper::consumers)
+/// Adds the sums of split tiles up and stores them: a block takes product after product.
+extern "C" __global__ void __launch_bounds__(tconv::k_warpgroup)
     tconv_hopper_add(unsigned char* __restrict__ workspace, const tconv::Element* __restrict__ bias,
                      tconv::Element* __restrict__ output, int batch) {
     using namespace tconv;
     using namespace tconv::hopper;
     wait_for_launch_before();
-    const int group = threadIdx.x / k_warpgroup;
-    unsigned char* staging = dynamic_shared<unsigned char>() + group * staging_bytes;
     Tile tile{};
-    for (int index = blockIdx.x; find_tile(tile, split_number(index, 0), batch); index += gridDim.x) {
-#pragma unroll
-        for (int row = 0; row < rows; ++row) {
-            float sums[tile_n / 2] = {};
+    for (int index = blockIdx.x;; index += gridDim.x) {
+        int whole = index;
+        const int product = split_off(whole, consumers * rows);
+        if (!find_tile(tile, split_number(whole, 0), batch)) return;
+        float sums[tile_n / 2] = {};
 #pragma unroll 1
-            for (int split = 0; split < splits; ++split)
-                add_split(sums, split_sums(workspace, batch, split_number(index, split), row));
-            Store::run(sums, tile, (group * rows + row) * k_product_rows, staging, bias, output, batch);
-        }
+        for (int split = 0; split < splits; ++split)
+            add_split(sums, split_sums(workspace, batch, split_number(whole, split), product));
+        Store::run(sums, tile, product * k_product_rows, dynamic_shared<unsigned char>(), bias, output, batch);
     }
 }

@@ -55,11 +55,13 @@ Timer::Timer(Device& device, const TimerSettings& settings) : device_(device), s
     flush_.emplace(device, flush_bytes_);
 }
 
+void Timer::flush() {
+    if (flush_) device_.fill(flush_->address(), 0, flush_bytes_);
+}
+
 std::vector<double> Timer::sample(int count, const std::function<void()>& work) {
-    const auto flush = [this] {
-        if (flush_) device_.fill(flush_->address(), 0, flush_bytes_);
-    };
-    return device_.time(count, flush, work);
+    return device_.time(
+        count, [this] { flush(); }, work);
 }
 
 Timing Timer::time(const std::function<void()>& work, double best_milliseconds) {
@@ -110,10 +112,13 @@ std::vector<Timing> Timer::interleave_until_apart(const std::vector<std::functio
 
 std::vector<Timing> Timer::interleave(const std::vector<std::function<void()>>& works, int rounds) {
     std::vector<std::vector<double>> samples(works.size());
-    // One wait of the host for all of it.
     std::size_t next = 0;
+    const auto before = [&] {
+        if (flush_) works[next % works.size()]();  // the emulator has no caches
+        flush();
+    };
     const auto work = [&] { works[next++ % works.size()](); };
-    const std::vector<double> all = sample(rounds * static_cast<int>(works.size()), work);
+    const std::vector<double> all = device_.time(rounds * static_cast<int>(works.size()), before, work);
     for (std::size_t i = 0; i < all.size(); ++i)
         samples[i % works.size()].push_back(all[i]);
     std::vector<Timing> timings;

@@ -40,7 +40,8 @@ public:
     [[nodiscard]] Timing time(const std::function<void()>& work, double best_milliseconds);
 
     /// Times several works in turn (A B C A B C ...), `rounds` samples each, so that a drift of the clocks meets all
-    /// alike.
+    /// alike. Before each sample the work runs once untimed: else its instructions, which the others' replaced in the
+    /// multiprocessors' caches, would be fetched anew.
     [[nodiscard]] std::vector<Timing> interleave(const std::vector<std::function<void()>>& works, int rounds);
 
     /// The same for at most `most_rounds` rounds and, from the third one on, `seconds`; ends as soon as the fastest is
@@ -49,6 +50,7 @@ public:
                                                              int most_rounds, double seconds);
 
 private:
+    void flush();
     [[nodiscard]] std::vector<double> sample(int count, const std::function<void()>& work);
 
     Device& device_;

@@ -98,8 +98,9 @@ public:
         give_spare_back();
         in_context_quietly(*context_, [&] {
             clock_.reset();
-            for (CUevent event : events_)
-                calls().event_destroy(event);
+            for (CUevent event : events_) {
+                if (event != nullptr) calls().event_destroy(event);
+            }
         });
     }
 
@@ -176,13 +177,12 @@ private:
         in_context_quietly(*context_, [&] { calls().free(pointer); });
     }
 
-    void time_batch(int count, const std::function<void()>& before, const std::function<void()>& work,
-                    std::vector<double>& milliseconds);
+    [[nodiscard]] double time_once(const std::function<void()>& before, const std::function<void()>& work);
 
     std::shared_ptr<const Context> context_;
     DeviceInfo info_;
-    std::vector<CUevent> events_;
-    std::optional<WorkClock> clock_;  // of the default stream
+    std::array<CUevent, 2> events_{};  // a sample's start and end
+    std::optional<WorkClock> clock_;   // of the default stream
 };
 
 std::unique_ptr<Module> CudaDevice::load(const CompiledCode& code) {
@@ -264,38 +264,29 @@ void CudaDevice::launch(Module& module, const std::string& kernel, const LaunchG
 
 std::vector<double> CudaDevice::time(int count, const std::function<void()>& before,
                                      const std::function<void()>& work) {
-    // A batch fits the driver's launch queue; a longer one would make the host wait in the middle of a sample.
-    constexpr int k_batch = 64;
     const Current current(*context_);
+    for (CUevent& event : events_) {
+        if (event == nullptr) check(calls().event_create(&event, CU_EVENT_DEFAULT), "cuEventCreate");
+    }
     std::vector<double> milliseconds;
-    for (int done = 0; done < count; done += k_batch)
-        time_batch(std::min(k_batch, count - done), before, work, milliseconds);
+    for (int i = 0; i < count; ++i)
+        milliseconds.push_back(time_once(before, work));
     return milliseconds;
 }
 
-void CudaDevice::time_batch(int count, const std::function<void()>& before, const std::function<void()>& work,
-                            std::vector<double>& milliseconds) {
-    const auto needed = static_cast<std::size_t>(count) * 2;
-    while (events_.size() < needed) {
-        CUevent event = nullptr;
-        check(calls().event_create(&event, CU_EVENT_DEFAULT), "cuEventCreate");
-        events_.push_back(event);
-    }
+double CudaDevice::time_once(const std::function<void()>& before, const std::function<void()>& work) {
+    const auto [start, end] = events_;
     begin_work();
-    for (std::size_t i = 0; i < needed; i += 2) {
-        if (before) before();
-        check(calls().event_record(events_[i], nullptr), "cuEventRecord");
-        work();
-        check(calls().event_record(events_[i + 1], nullptr), "cuEventRecord");
-    }
-    if (clock_) clock_->mark_end(events_[needed - 1]);
-    check(calls().event_synchronize(events_[needed - 1]), "cuEventSynchronize");
+    if (before) before();
+    check(calls().event_record(start, nullptr), "cuEventRecord");
+    work();
+    check(calls().event_record(end, nullptr), "cuEventRecord");
+    if (clock_) clock_->mark_end(end);
+    check(calls().event_synchronize(end), "cuEventSynchronize");
     if (clock_) clock_->count();
-    for (std::size_t i = 0; i < needed; i += 2) {
-        float elapsed = 0;
-        check(calls().event_elapsed(&elapsed, events_[i], events_[i + 1]), "cuEventElapsedTime");
-        milliseconds.push_back(elapsed);
-    }
+    float elapsed = 0;
+    check(calls().event_elapsed(&elapsed, start, end), "cuEventElapsedTime");
+    return elapsed;
 }
 
 }  // namespace
