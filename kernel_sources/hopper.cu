@@ -197,6 +197,17 @@ __device__ __forceinline__ void store_tile(float (&sums)[rows][N], const Tile& t
     }
 }
 
+/// Stores the first of the planes of the output that a walk has sums of, and moves on to the next.
+template <int N>
+__device__ __forceinline__ void leave_plane(float (&sums)[rows][N], Tile& reached, int plane, const Pipeline& pipeline,
+                                            const Element* bias, Element* output, int batch) {
+    if (plane >= plane_taps - 1) store_shares(sums, reached, pipeline, bias, output, batch);
+    ++reached.q_d;
+#pragma unroll
+    for (int i = 0; i < rows * N; ++i)
+        sums[i / N][i % N] = i % N + plane_n / 2 < N ? sums[i / N][i % N + plane_n / 2] : 0;
+}
+
 /// Walks along the depth, plane by plane of the input. The sums are of as many planes of the output as there are taps,
 /// the first of which is then complete.
 template <int N>
@@ -204,18 +215,17 @@ __device__ __forceinline__ void walk_planes(float (&sums)[rows][N], const Tile& 
                                             const Pipeline& pipeline, const int (&first_rows)[rows], int& ahead,
                                             const Element* bias, Element* output, int batch) {
     set_zero(sums);
-    const int planes = walked_planes(tile);
-    const int first_plane = first_walked(tile);
+    const Walked walked = walked_planes(tile);
     Tile reached = tile;
-    reached.q_d += first_plane - (plane_taps - 1);
+    reached.q_d += walked.begin - (plane_taps - 1);
 #pragma unroll 1
-    for (int plane = first_plane; plane < planes; ++plane, ++reached.q_d) {
+    for (int plane = walked.begin; plane < walked.end; ++plane) {
         multiply_tile(sums, tile, turns, pipeline, first_rows, ahead);
-        if (plane >= plane_taps - 1) store_shares(sums, reached, pipeline, bias, output, batch);
-#pragma unroll
-        for (int i = 0; i < rows * N; ++i)
-            sums[i / N][i % N] = i % N + plane_n / 2 < N ? sums[i / N][i % N + plane_n / 2] : 0;
+        leave_plane(sums, reached, plane, pipeline, bias, output, batch);
     }
+#pragma unroll 1
+    for (int plane = walked.end; plane < walked.all; ++plane)
+        leave_plane(sums, reached, plane, pipeline, bias, output, batch);
 }
 
 __device__ __forceinline__ void multiply_tiles(const Pipeline& pipeline, const Element* bias, Element* output,

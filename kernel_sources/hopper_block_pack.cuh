@@ -166,9 +166,10 @@ struct SliceFeed {
             boxes = boxes_of(tile.taps_d);
             block = first_block = tile.first_block;
             end_block = tile.end_block;
-            plane = first_walked(tile);
-            planes = walked_planes(tile);
-            return;
+            const Walked walked = walked_planes(tile);
+            plane = walked.begin;
+            planes = walked.end;
+            if (plane < planes) return;
         }
     }
     __device__ __forceinline__ void load(const Pipeline& pipeline, const TensorMap& input, int batches) {
@@ -212,9 +213,9 @@ __device__ __forceinline__ void pack_tiles(const Pipeline& pipeline, const Tenso
 #pragma unroll
         for (int i = 0; i < rounds; ++i)
             set_item(items, i, thread, lead);
-        const int planes = walked_planes(tile);
+        const Walked walked = walked_planes(tile);
 #pragma unroll 1
-        for (int plane = first_walked(tile); plane < planes; ++plane) {
+        for (int plane = walked.begin; plane < walked.end; ++plane) {
 #pragma unroll 1
             for (int block = tile.first_block; block < tile.end_block; ++block) {
 #pragma unroll 1

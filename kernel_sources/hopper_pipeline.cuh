@@ -323,8 +323,8 @@ __device__ __forceinline__ void load_tiles(const Pipeline& pipeline, const Tenso
     Tile tile{};
     if (resident && find_tile(tile, blockIdx.x, batch)) load_resident(tile, pipeline, weights);
     for (int wave = 0; find_tile(tile, tile_in_wave(wave, pipeline.plan, pipeline.planned), batch); ++wave) {
-        const int planes = walked_planes(tile);
-        for (int plane = first_walked(tile); plane < planes; ++plane)
+        const Walked walked = walked_planes(tile);
+        for (int plane = walked.begin; plane < walked.end; ++plane)
             load_tile(tile, plane, turns, pipeline, input, weights);
     }
 }

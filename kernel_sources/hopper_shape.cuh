@@ -287,20 +287,18 @@ struct Tile {
     __device__ int first_place() const { return batch * run_positions; }
 };
 
-/// Planes of the input that a walk reads, the first `plane_taps` - 1 for its first output: plane 0 reaches that with
-/// the last tap.
+/// Planes of the input that a walk reads, of `all` those [begin, end) that are not zeros alone. Plane 0 reaches the
+/// first output with the last tap.
 constexpr int plane_taps = AxisD::max_taps;
-__device__ __forceinline__ int walked_planes(const Tile& tile) {
-    if constexpr (!walk) return 1;
+struct Walked {
+    int begin, end, all;
+};
+__device__ __forceinline__ Walked walked_planes(const Tile& tile) {
+    if constexpr (!walk) return {0, 1, 1};
     const int left = AxisD::first(tile.phase_d) + AxisD::positions_of(tile.phase_d) - tile.q_d;
-    return (left < AxisD::box ? left : AxisD::box) + plane_taps - 1;
-}
-/// The first plane that is not zeros alone. Planes of zeros behind the input are multiplied too: to the assembler
-/// products that may be left out would be one after another.
-__device__ __forceinline__ int first_walked(const Tile& tile) {
-    if constexpr (!walk) return 0;
-    const int before = plane_taps - 1 + tile.taps_d.offset - tile.q_d;
-    return before > 0 ? before : 0;
+    const int all = min(left, AxisD::box) + plane_taps - 1;
+    const int begin = max(plane_taps - 1 + tile.taps_d.offset - tile.q_d, 0);
+    return {begin, max(min(plane_taps - 1 + tile.taps_d.offset - tile.q_d + AxisD::input, all), begin), all};
 }
 
 /// The tap of the tile's phases, of joined axes the first, in a step along K.
