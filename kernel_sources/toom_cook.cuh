@@ -11,9 +11,11 @@
 
 namespace tconv::toom_cook {
 
-/// In order; small, so that sums of inputs and of products stay near one another.
-constexpr double k_points[] = {0, 1, -1, 2, -0.5};
 constexpr int k_most_points = 6;
+/// The finite ones, by their number: of those that fp32 holds, with their products, where the least of a tile's
+/// rounding errors is left in an output.
+constexpr double k_points[k_most_points][k_most_points - 1] = {
+    {}, {0}, {0, 1}, {0, 1, -1}, {0, 0.5, -1, 2}, {0, 0.625, -0.625, 1.5, -1.5}};
 
 template <int Outputs, int Taps>
 struct Matrices {
@@ -36,7 +38,7 @@ __device__ constexpr void expand(double (&coefficients)[Size], int count, int wi
     for (int p = 0; p < count; ++p) {
         if (p == without) continue;
         for (int i = Size - 1; i >= 0; --i)
-            coefficients[i] = (i > 0 ? coefficients[i - 1] : 0) - k_points[p] * coefficients[i];
+            coefficients[i] = (i > 0 ? coefficients[i - 1] : 0) - k_points[count][p] * coefficients[i];
     }
 }
 
@@ -57,12 +59,12 @@ __device__ constexpr Matrices<Outputs, Taps> matrices() {
         expand(m.b[p], M::finite, p);
         double denominator = 1;
         for (int q = 0; q < M::finite; ++q)
-            denominator *= q == p ? 1 : k_points[p] - k_points[q];
+            denominator *= q == p ? 1 : k_points[M::finite][p] - k_points[M::finite][q];
         double power = 1;
         for (int i = 0; i < M::products; ++i) {
             if (i < Outputs) m.a[i][p] = power;
             if (i < Taps) m.g[p][i] = power / denominator;
-            power *= k_points[p];
+            power *= k_points[M::finite][p];
         }
     }
     expand(m.b[M::finite], M::finite, -1);

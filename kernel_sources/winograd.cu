@@ -1,6 +1,7 @@
 // Transposed convolution in plain fp32 arithmetic with fewer multiplications than outputs times taps: minimal filtering
 // of each axis, nested. Four launches: the weights' transform, the input's, one matrix product for each point, and the
-// transform of their sums to outputs.
+// transform of their sums to outputs. Where a config asks for it, a fifth computes outputs near the image's end anew.
+#include "winograd_border.cuh"
 #include "winograd_input.cuh"
 #include "winograd_output.cuh"
 #include "winograd_product.cuh"
@@ -41,4 +42,15 @@ extern "C" __global__ void __launch_bounds__(tconv::winograd::k_output_threads)
     // Not before: the next part's input takes the place of what the products are made of.
     tconv::let_next_launch_start();
     tconv::winograd::transform_products(workspace, bias, output, {part, batch});
+}
+
+extern "C" __global__ void __launch_bounds__(tconv::winograd::k_border_threads)
+    tconv_winograd_border_weights(const tconv::Element* __restrict__ weight, float* __restrict__ packed) {
+    if constexpr (tconv::config::direct_border > 0) tconv::winograd::pack_border_weights(weight, packed);
+}
+
+extern "C" __global__ void __launch_bounds__(tconv::winograd::k_border_threads)
+    tconv_winograd_border(const tconv::Element* __restrict__ input, const float* __restrict__ weight,
+                          const tconv::Element* __restrict__ bias, tconv::Element* __restrict__ output, int batch) {
+    if constexpr (tconv::config::direct_border > 0) tconv::winograd::replace_border(input, weight, bias, output, batch);
 }
