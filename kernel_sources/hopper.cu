@@ -10,6 +10,8 @@
 #include "hopper_pack.cuh"
 #include "hopper_pipeline.cuh"
 #include "hopper_shape.cuh"
+#include "hopper_shares.cuh"
+#include "hopper_stagger.cuh"
 #include "hopper_store.cuh"
 
 namespace tconv::hopper {
@@ -18,7 +20,7 @@ namespace tconv::hopper {
 /// others take.
 constexpr int k_all_registers = 65536;
 constexpr int registers_at_start = k_all_registers / (threads * config::blocks) / 8 * 8;
-constexpr int producer_registers = block_pack ? 80 : consumers >= 3 ? 32 : 40;
+constexpr int producer_registers = block_pack ? (walk ? 104 : 80) : consumers >= 3 ? 32 : 40;
 constexpr int registers_left =
     ((registers_at_start > 255 ? 248 : registers_at_start) * (consumers + 1) - producer_registers) / consumers / 8 * 8;
 constexpr int consumer_registers = registers_left > 240 ? 240 : registers_left;
@@ -31,13 +33,13 @@ constexpr int most_in_run = part_n < 64 && (!AxisW::aligned || PartsH::count > 1
 /// Sums that begin as zeros are live from there on alone. A tile's first products would begin without, but to the
 /// assembler they read what is left from the tile before, which it keeps over store and search: in memory, where that
 /// is more than there are registers.
-constexpr bool zeroed = rows * tile_n >= 384;
+constexpr bool zeroed = rows * product_n >= 384 || walk;
 
-__device__ __forceinline__ void set_zero(float (&sums)[rows][tile_n / 2]) {
+__device__ __forceinline__ void set_zero(float (&sums)[rows][product_n / 2]) {
 #pragma unroll
     for (int row = 0; row < rows; ++row) {
 #pragma unroll
-        for (int i = 0; i < tile_n / 2; ++i)
+        for (int i = 0; i < product_n / 2; ++i)
             sums[row][i] = 0;
     }
 }
@@ -67,33 +69,32 @@ __device__ constexpr Run run_from(int from, const StepParts& step) {
     return run;
 }
 
-/// Of a step's operands piece `k` along K, that is a product's. Split operands: high * high, high * low, low * high.
-constexpr int pieces = k_operand_row / k_operand_step;
-constexpr int products = split ? 3 * pieces / 2 : pieces;
+/// Of a step's operands piece `k` along K, that is a product's, of `Pieces`. Split operands: high * high, high * low,
+/// low * high.
+template <int Pieces>
 __device__ __forceinline__ u64 left_piece(const unsigned char* left, int k) {
     if constexpr (raw_input) return wgmma_operand_mn(left + k * k_mn_major_step, run_bytes);
-    const int half = split && k / (pieces / 2) == 2 ? k_operand_row / 2 : 0;
-    return wgmma_operand(left, half + (split ? k % (pieces / 2) : k) * k_operand_step, input_eights);
+    return wgmma_operand(left, (k / Pieces == 2 ? k_operand_row / 2 : 0) + k % Pieces * k_operand_step, input_eights);
 }
+template <int Pieces>
 __device__ __forceinline__ u64 right_piece(const unsigned char* right, int k) {
     if constexpr (raw_weights) return wgmma_operand_mn(right + k * k_mn_major_step, weight_box);
-    const int half = split && k / (pieces / 2) == 1 ? k_operand_row / 2 : 0;
-    return wgmma_operand(right, half + (split ? k % (pieces / 2) : k) * k_operand_step, weight_eights);
+    return wgmma_operand(right, (k / Pieces == 1 ? k_operand_row / 2 : 0) + k % Pieces * k_operand_step, weight_eights);
 }
 
 /// The products of piece `k` of a row of 64 in step number `step` for the ranges' parts from part From on, whose
 /// weights come after those of `Before` others.
-template <class D, class H, class W, int From, int Before>
-__device__ __forceinline__ void multiply_piece(float (&sums)[tile_n / 2], u64 left, const unsigned char* weights, int k,
-                                               int step) {
+template <int Pieces, class D, class H, class W, int From, int Before>
+__device__ __forceinline__ void multiply_piece(float (&sums)[product_n / 2], u64 left, const unsigned char* weights,
+                                               int k, int step) {
     constexpr Run run = run_from(From, {D::value, H::value, W::value});
     if constexpr (run.count > 0) {
         constexpr int n = run.count * part_n;
         const bool add = k > 0 || zeroed || step > begin_of(run.first);
         wgmma_start<Operand, n, input_major, weight_major>(
             reinterpret_cast<float(&)[n / 2]>(sums[run.first * (part_n / 2)]), left,
-            right_piece(weights + Before * part_bytes, k), add);
-        multiply_piece<D, H, W, run.first + run.count, Before + run.count>(sums, left, weights, k, step);
+            right_piece<Pieces>(weights + Before * part_bytes, k), add);
+        multiply_piece<Pieces, D, H, W, run.first + run.count, Before + run.count>(sums, left, weights, k, step);
     }
 }
 
@@ -112,18 +113,19 @@ struct PartsOf<1> {
 
 /// The products of one step, the tile's number `step` and number `j` along each axis; `Ranges` are its parts along the
 /// first axes. All parts have taps but, of some, in the first or the last step along an axis.
-template <class... Ranges>
-__device__ __forceinline__ void multiply_step(float (&sums)[rows][tile_n / 2], const unsigned char* input,
-                                              const int (&first_rows)[rows], const unsigned char* weights, int step,
-                                              const int (&j)[3]) {
+template <int Pieces, class... Ranges>
+__device__ __forceinline__ void multiply_pieces(float (&sums)[rows][product_n / 2], const unsigned char* input,
+                                                const int (&first_rows)[rows], const unsigned char* weights, int step,
+                                                const int (&j)[3]) {
     constexpr int axis = sizeof...(Ranges);
     if constexpr (axis == 3) {
+        constexpr int products = split ? 3 * Pieces : Pieces;
         wgmma_fence();
 #pragma unroll
         for (int i = 0; i < rows * products; ++i) {
             const unsigned char* left = input + first_rows[i / products] * k_operand_row;
             const int k = i % products;
-            multiply_piece<Ranges..., 0, 0>(sums[i / products], left_piece(left, k), weights, k, step);
+            multiply_piece<Pieces, Ranges..., 0, 0>(sums[i / products], left_piece<Pieces>(left, k), weights, k, step);
         }
         wgmma_commit();
     } else {
@@ -133,65 +135,59 @@ __device__ __forceinline__ void multiply_step(float (&sums)[rows][tile_n / 2], c
         constexpr bool begins = first.count() < Own::count;
         constexpr bool ends = last.count() < Own::count && Own::steps > 1;
         if (begins && j[axis] == 0) {
-            multiply_step<Ranges..., Range<first.begin, first.end>>(sums, input, first_rows, weights, step, j);
+            multiply_pieces<Pieces, Ranges..., Range<first.begin, first.end>>(sums, input, first_rows, weights, step,
+                                                                              j);
         } else if (ends && j[axis] + 1 == Own::steps) {
-            multiply_step<Ranges..., Range<last.begin, last.end>>(sums, input, first_rows, weights, step, j);
+            multiply_pieces<Pieces, Ranges..., Range<last.begin, last.end>>(sums, input, first_rows, weights, step, j);
         } else if constexpr (Own::steps > begins + ends) {
-            multiply_step<Ranges..., Range<0, Own::count>>(sums, input, first_rows, weights, step, j);
+            multiply_pieces<Pieces, Ranges..., Range<0, Own::count>>(sums, input, first_rows, weights, step, j);
         }
     }
 }
 
-// Warpgroups that begin one after another stay apart, so that one stores while the others multiply. What lies between
-// the first and the last takes half of the stages.
-constexpr bool stagger = config::stagger != 0;
-
-/// Steps of the first tile after which the next warpgroup begins, where the tile does not end before.
-__device__ __forceinline__ int steps_ahead(const Tile& tile) {
-    constexpr int ring = step_stages / 2;
-    const int boxes = input_stages / 2 * tile.taps();
-    const int stages = !reuse ? ring : resident ? boxes : min(ring, boxes);
-    return max(stages / max(consumers - 1, 1), 1);
+/// Likewise, of block `block` of channels.
+__device__ __forceinline__ void multiply_step(float (&sums)[rows][product_n / 2], const unsigned char* input,
+                                              const int (&first_rows)[rows], const unsigned char* weights, int block,
+                                              int step, const int (&j)[3]) {
+    if (channel_blocks == 1 || (last_pieces < block_pieces && block + 1 == channel_blocks)) {
+        multiply_pieces<last_pieces>(sums, input, first_rows, weights, step, j);
+    } else {
+        multiply_pieces<channel_blocks == 1 ? last_pieces : block_pieces>(sums, input, first_rows, weights, step, j);
+    }
 }
 
-/// One step less before the next warpgroup begins; with 0 it has begun.
-__device__ __forceinline__ void count_ahead(int& steps, const Pipeline& pipeline) {
-    if (steps > 0 && --steps == 0 && threadIdx.x % k_warpgroup == 0)
-        barrier_arrive(pipeline.ahead[threadIdx.x / k_warpgroup]);
-}
-
-__device__ __forceinline__ void multiply_tile(float (&sums)[rows][tile_n / 2], const Tile& tile, Turns& turns,
+__device__ __forceinline__ void multiply_tile(float (&sums)[rows][product_n / 2], const Tile& tile, Turns& turns,
                                               const Pipeline& pipeline, const int (&first_rows)[rows], int& ahead) {
-    if (zeroed || tile.taps() == 0) set_zero(sums);
+    if (!walk && (zeroed || tile.taps() == 0)) set_zero(sums);
     if (tile.taps() == 0) return;
     // What the products in flight still read.
     int used_stage = -1;
     int used_input = -1;
-    const int past_line = line_runs ? tile.first_place() % pitch_w : 0;
     int step = 0;
     int from = 0;
 #pragma unroll 1
     for (int block = tile.first_block; block < tile.end_block; ++block) {
-        if constexpr (reuse) barrier_wait_together(pipeline.input.full[turns.input.stage], turns.input.parity);
 #pragma unroll 1
-        for (int j_d = 0; j_d < tile.taps_d.count; ++j_d) {
+        for (int j_d = 0; j_d < steps_d(tile.taps_d); ++j_d) {
+            if (reuse && (plane_boxes || j_d == 0))
+                barrier_wait_together(pipeline.input.full[turns.input.stage], turns.input.parity);
 #pragma unroll 1
             for (int j_h = 0; j_h < tile.taps_h.count; ++j_h) {
 #pragma unroll 1
-                for (int j_w = 0; j_w < tile.taps_w.count; ++j_w) {
+                for (int j_w = 0; j_w < steps_w(tile.taps_w); ++j_w) {
                     const int stage = turns.step.stage;
                     const unsigned char* input = pipeline.inputs + (reuse ? turns.input.stage : stage) * input_stage;
                     if constexpr (reuse) {
-                        const int d = (AxisD::max_taps - 1 - j_d) * AxisD::offset_step;
+                        const int d = plane_boxes ? 0 : (AxisD::max_taps - 1 - j_d) * AxisD::offset_step;
                         const int h = (AxisH::max_taps - 1 - j_h) * AxisH::offset_step;
-                        const int w = (AxisW::max_taps - 1 - j_w) * AxisW::offset_step;
-                        input += ((d * pitch_h + h) * pitch_w + w + past_line) * k_operand_row;
+                        const int w = tap_columns ? 0 : (AxisW::max_taps - 1 - j_w) * AxisW::offset_step;
+                        input += ((d * pitch_h + h) * pitch_w + w + tile.past_line) * k_operand_row;
                     }
                     if constexpr (steps_wait) barrier_wait_together(pipeline.step.full[stage], turns.step.parity);
                     if constexpr (resident) barrier_wait_together(pipeline.resident[step / barrier_steps], 0);
                     const unsigned char* weights = pipeline.weights + (resident ? from : stage_place(stage));
                     if constexpr (resident) from += weight_bytes_of({block, j_d, j_h, j_w});
-                    multiply_step(sums, input, first_rows, weights, step++, {j_d, j_h, j_w});
+                    multiply_step(sums, input, first_rows, weights, block, step++, {j_d, j_h, j_w});
                     // The products of the step before are done once only this one's are pending.
                     wgmma_wait<1>();
                     if (steps_wait && used_stage >= 0) release<shared_step_ring>(pipeline.step, used_stage);
@@ -204,10 +200,10 @@ __device__ __forceinline__ void multiply_tile(float (&sums)[rows][tile_n / 2], c
                     if constexpr (steps_wait) turns.step.advance();
                 }
             }
-        }
-        if constexpr (reuse) {
-            used_input = turns.input.stage;
-            turns.input.advance();
+            if (reuse && (plane_boxes || j_d + 1 == steps_d(tile.taps_d))) {
+                used_input = turns.input.stage;
+                turns.input.advance();
+            }
         }
     }
     wgmma_wait<0>();
@@ -224,9 +220,10 @@ __device__ __forceinline__ float* split_sums(unsigned char* workspace, int batch
            threadIdx.x % k_warpgroup * 4;
 }
 
-__device__ __forceinline__ void store_split(const float (&sums)[tile_n / 2], float* target) {
+template <int N>
+__device__ __forceinline__ void store_split(const float (&sums)[N], float* target) {
 #pragma unroll
-    for (int i = 0; i < tile_n / 2; i += 4)
+    for (int i = 0; i < N; i += 4)
         store<4>(target + i * k_warpgroup, Floats<4>{{sums[i], sums[i + 1], sums[i + 2], sums[i + 3]}});
 }
 
@@ -240,10 +237,60 @@ __device__ __forceinline__ void add_split(float (&sums)[tile_n / 2], const float
     }
 }
 
+/// The sums of a tile's outputs to the output, or to where those of its splits meet.
+template <int N>
+__device__ __forceinline__ void store_tile(float (&sums)[rows][N], const Tile& tile, const Pipeline& pipeline,
+                                           const Element* bias, Element* output, unsigned char* workspace, int batch,
+                                           int number) {
+    const int group = threadIdx.x / k_warpgroup;
+    unsigned char* staging = pipeline.staging + group * staging_bytes;
+    if constexpr (splits > 1) {
+#pragma unroll
+        for (int row = 0; row < rows; ++row)
+            store_split(sums[row], split_sums(workspace, batch, number, group * rows + row));
+    } else if constexpr (tap_columns) {
+        store_shares(sums, tile, pipeline, bias, output, batch);
+    } else {
+#pragma unroll
+        for (int row = 0; row < rows; ++row)
+            Store::run(sums[row], tile, (group * rows + row) * k_product_rows, staging, bias, output, batch);
+    }
+}
+
+/// Stores the first of the planes of the output that a walk has sums of, and moves on to the next.
+template <int N>
+__device__ __forceinline__ void leave_plane(float (&sums)[rows][N], Tile& reached, int plane, const Pipeline& pipeline,
+                                            const Element* bias, Element* output, int batch) {
+    if (plane >= plane_taps - 1) store_shares(sums, reached, pipeline, bias, output, batch);
+    ++reached.q_d;
+#pragma unroll
+    for (int i = 0; i < rows * N; ++i)
+        sums[i / N][i % N] = i % N + plane_n / 2 < N ? sums[i / N][i % N + plane_n / 2] : 0;
+}
+
+/// Walks along the depth, plane by plane of the input. The sums are of as many planes of the output as there are taps,
+/// the first of which is then complete.
+template <int N>
+__device__ __forceinline__ void walk_planes(float (&sums)[rows][N], const Tile& tile, Turns& turns,
+                                            const Pipeline& pipeline, const int (&first_rows)[rows], int& ahead,
+                                            const Element* bias, Element* output, int batch) {
+    set_zero(sums);
+    const Walked walked = walked_planes(tile);
+    Tile reached = tile;
+    reached.q_d += walked.begin - (plane_taps - 1);
+#pragma unroll 1
+    for (int plane = walked.begin; plane < walked.end; ++plane) {
+        multiply_tile(sums, tile, turns, pipeline, first_rows, ahead);
+        leave_plane(sums, reached, plane, pipeline, bias, output, batch);
+    }
+#pragma unroll 1
+    for (int plane = walked.end; plane < walked.all; ++plane)
+        leave_plane(sums, reached, plane, pipeline, bias, output, batch);
+}
+
 __device__ __forceinline__ void multiply_tiles(const Pipeline& pipeline, const Element* bias, Element* output,
                                                unsigned char* workspace, int batch) {
     const int group = threadIdx.x / k_warpgroup;
-    unsigned char* staging = pipeline.staging + group * staging_bytes;
     int first_rows[rows];
 #pragma unroll
     for (int row = 0; row < rows; ++row)
@@ -257,20 +304,17 @@ __device__ __forceinline__ void multiply_tiles(const Pipeline& pipeline, const E
             if (group > 0) barrier_wait_together(pipeline.ahead[group - 1], 0);
             ahead = steps_ahead(tile);
         }
-        float sums[rows][tile_n / 2];
-        multiply_tile(sums, tile, turns, pipeline, first_rows, ahead);
+        float sums[rows][product_n / 2];
+        if constexpr (walk) {
+            walk_planes(sums, tile, turns, pipeline, first_rows, ahead, bias, output, batch);
+        } else {
+            multiply_tile(sums, tile, turns, pipeline, first_rows, ahead);
+        }
         if (stagger && ahead > 0) {
             ahead = 1;
             count_ahead(ahead, pipeline);
         }
-#pragma unroll
-        for (int row = 0; row < rows; ++row) {
-            if constexpr (splits == 1) {
-                Store::run(sums[row], tile, (group * rows + row) * k_product_rows, staging, bias, output, batch);
-            } else {
-                store_split(sums[row], split_sums(workspace, batch, number, group * rows + row));
-            }
-        }
+        if constexpr (!walk) store_tile(sums, tile, pipeline, bias, output, workspace, batch, number);
     }
 }
 

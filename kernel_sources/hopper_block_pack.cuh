@@ -21,7 +21,13 @@ constexpr int raw_aligned = 16 / problem::element_bytes;
 constexpr int k_eight = 8;
 constexpr int eight_pieces = split ? 1 : k_eight / slice_channels;
 constexpr int slice_eights = config::raw_channels / k_eight;
+/// Slices of a block of channels, of the last one those that its products read.
 constexpr int box_slices = block_channels / config::raw_channels;
+constexpr int last_slices = last_pieces * piece_channels / config::raw_channels;
+static_assert(!block_pack || piece_channels % config::raw_channels == 0, "a product's channels are whole slices");
+__device__ constexpr int slices_of(int block) {
+    return block + 1 == channel_blocks ? last_slices : box_slices;
+}
 static_assert(!block_pack || (config::raw_width >= pitch_w + raw_aligned - 1 && config::raw_width % raw_aligned == 0),
               "a line holds that of the box wherever it begins");
 static_assert(!block_pack || raw_stage >= box_n * config::raw_channels * raw_channel_bytes, "a slice fits");
@@ -133,38 +139,55 @@ __device__ __forceinline__ int box_corner(int q, const Taps& taps) {
     return q - taps.offset - Axis::halo;
 }
 
-/// What is to be copied next: slice after slice of the boxes of tile after tile.
+/// Boxes of a block of channels: one, or where taps along the depth have their own one each.
+__device__ __forceinline__ int boxes_of(const Taps& taps_d) {
+    return plane_boxes ? steps_d(taps_d) : 1;
+}
+
+/// What is to be copied next: slice after slice of the boxes of tile after tile, in the order of load_tile.
 struct SliceFeed {
     Turn<raw_stages> turn;
     int wave = 0;  // of the tile
-    int w = 0, h = 0, d = 0, batch = 0;
-    int channel = 0;
-    int end_channel = 0;
+    int w = 0, h = 0, d = 0, batch = 0, group = 0;
+    int boxes = 0, first_block = 0, end_block = 0, planes = 0;
+    int plane = 0, block = 0, box = 0, slice = 0;
 
     /// The first tile from `wave` on that has taps.
     __device__ __forceinline__ void enter(const Pipeline& pipeline, int batches) {
         Tile tile{};
-        channel = end_channel = 0;
+        plane = planes = 0;
         for (; find_tile(tile, tile_in_wave(wave, pipeline.plan, pipeline.planned), batches); ++wave) {
             if (tile.taps() == 0) continue;
             w = box_corner<AxisW>(tile.q_w, tile.taps_w) & -raw_aligned;
             h = box_corner<AxisH>(tile.q_h, tile.taps_h);
             d = box_corner<AxisD>(tile.q_d, tile.taps_d);
             batch = tile.batch;
-            channel = tile.group * in_group + tile.first_block * block_channels;
-            end_channel = tile.group * in_group + tile.end_block * block_channels;
-            return;
+            group = tile.group;
+            boxes = boxes_of(tile.taps_d);
+            block = first_block = tile.first_block;
+            end_block = tile.end_block;
+            const Walked walked = walked_planes(tile);
+            plane = walked.begin;
+            planes = walked.end;
+            if (plane < planes) return;
         }
     }
     __device__ __forceinline__ void load(const Pipeline& pipeline, const TensorMap& input, int batches) {
-        if (channel == end_channel) return;
+        if (plane == planes) return;
+        const int past = walk ? plane : plane_boxes ? (plane_taps - 1 - box) * AxisD::offset_step : 0;
+        const int channel = group * in_group + block * block_channels + slice * config::raw_channels;
         Barrier& full = pipeline.raw.full[turn.stage];
         barrier_wait(pipeline.raw.empty[turn.stage], turn.parity ^ 1);
         barrier_arrive_and_expect(full, box_n * config::raw_channels * raw_channel_bytes);
-        tma_load_box(pipeline.raw_slices + turn.stage * raw_stage, input, full, {w, h, d, channel, batch});
+        tma_load_box(pipeline.raw_slices + turn.stage * raw_stage, input, full, {w, h, d + past, channel, batch});
         turn.advance();
-        channel += config::raw_channels;
-        if (channel < end_channel) return;
+        if (++slice < slices_of(block)) return;
+        slice = 0;
+        if (++box < boxes) return;
+        box = 0;
+        if (++block < end_block) return;
+        block = first_block;
+        if (++plane < planes) return;
         ++wave;
         enter(pipeline, batches);
     }
@@ -190,23 +213,30 @@ __device__ __forceinline__ void pack_tiles(const Pipeline& pipeline, const Tenso
 #pragma unroll
         for (int i = 0; i < rounds; ++i)
             set_item(items, i, thread, lead);
+        const Walked walked = walked_planes(tile);
 #pragma unroll 1
-        for (int block = tile.first_block; block < tile.end_block; ++block) {
-            barrier_wait_together(pipeline.input.empty[box.stage], box.parity ^ 1);
+        for (int plane = walked.begin; plane < walked.end; ++plane) {
 #pragma unroll 1
-            for (int slice = 0; slice < box_slices; ++slice) {
-                barrier_wait_together(pipeline.raw.full[raw.stage], raw.parity);
-                pack_slice(pipeline.inputs + box.stage * input_stage, pipeline.raw_slices + raw.stage * raw_stage,
-                           items, slice);
-                barrier_arrive_after_reads(pipeline.raw.empty[raw.stage]);
-                raw.advance();
-                if (thread == 0) feed.load(pipeline, input, batch);
+            for (int block = tile.first_block; block < tile.end_block; ++block) {
+#pragma unroll 1
+                for (int number = 0; number < boxes_of(tile.taps_d); ++number) {
+                    barrier_wait_together(pipeline.input.empty[box.stage], box.parity ^ 1);
+#pragma unroll 1
+                    for (int slice = 0; slice < slices_of(block); ++slice) {
+                        barrier_wait_together(pipeline.raw.full[raw.stage], raw.parity);
+                        pack_slice(pipeline.inputs + box.stage * input_stage,
+                                   pipeline.raw_slices + raw.stage * raw_stage, items, slice);
+                        barrier_arrive_after_reads(pipeline.raw.empty[raw.stage]);
+                        raw.advance();
+                        if (thread == 0) feed.load(pipeline, input, batch);
+                    }
+                    // Products read what was written by plain stores.
+                    fence_async_proxy();
+                    __syncwarp();
+                    if (thread % 32 == 0) barrier_arrive(pipeline.input.full[box.stage]);
+                    box.advance();
+                }
             }
-            // Products read what was written by plain stores.
-            fence_async_proxy();
-            __syncwarp();
-            if (thread % 32 == 0) barrier_arrive(pipeline.input.full[box.stage]);
-            box.advance();
         }
     }
 }

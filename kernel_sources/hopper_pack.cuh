@@ -107,6 +107,12 @@ __device__ __forceinline__ u32 packed_row(int channel, int group, int channel_bl
     const int class_h = AxisH::joined ? 0 : h.phase;
     const int class_w = AxisW::joined ? 0 : w.phase;
     const int phase_class = (class_d * AxisH::classes + class_h) * AxisW::classes + class_w;
+    if constexpr (tap_columns) {
+        const int step = (walk ? channel_block : channel_block * d.count + d.number) * h.count + h.number;
+        const int column = (walk ? d.number * plane_n : 0) + w.number * tap_group + number;
+        return static_cast<u32>(packed_weights(phase_class, group, number / tile_n)) +
+               static_cast<u32>(step) * weight_stage + column * k_operand_row;
+    }
     const int part = number % tile_n / part_n;
     const int steps_before = parts_before(d.number, h.number, w.number, h.count, w.count) +
                              channel_block * parts_before(d.count, 0, 0, h.count, w.count);
@@ -148,7 +154,7 @@ __device__ constexpr int end_of_taps(int tap) {
 }
 constexpr bool padded_d = PartsD::count == 1 && AxisD::padded_kernel > AxisD::kernel;
 constexpr bool padded_h = PartsH::count == 1 && AxisH::padded_kernel > AxisH::kernel;
-constexpr bool padded_w = PartsW::count == 1 && AxisW::padded_kernel > AxisW::kernel;
+constexpr bool padded_w = PartsW::count == 1 && AxisW::padded_kernel > AxisW::kernel && !(tap_columns && channels_last);
 
 __device__ __forceinline__ void store_padding(unsigned char* packed, const WeightColumn& column, int group,
                                               int channel_block, int byte) {

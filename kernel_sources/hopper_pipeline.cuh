@@ -50,6 +50,7 @@ struct Pipeline {
     Barrier* planned;  // the block's plan is made
     Plan* plan;
     unsigned char* staging;
+    float* seams;  // where taps are columns
 };
 
 /// Where a warpgroup stands.
@@ -81,9 +82,9 @@ __device__ __forceinline__ void load_box(u32 number, unsigned char* shared, cons
 }
 
 /// The lines of which the tile has places and the next ones, each with the planes that taps along the depth read.
-__device__ __forceinline__ void load_lines(const Tile& tile, int channel, u32 turn, unsigned char* stage,
+__device__ __forceinline__ void load_lines(const Tile& tile, int channel, int j_d, u32 turn, unsigned char* stage,
                                            const TensorMap& input, Barrier& full) {
-    const int first_d = tile.q_d - tile.taps_d.offset - AxisD::halo;
+    const int first_d = tile.q_d - tile.taps_d.offset - j_d * AxisD::offset_step;
     const int first_h = tile.q_h - tile.taps_h.offset - AxisH::halo;
     const int w = tile.q_w - tile.taps_w.offset - AxisW::halo;
     int entry = tile.first_place() / pitch_w;
@@ -108,7 +109,7 @@ __device__ __forceinline__ void load_input(const Tile& tile, int block, int j_d,
                                            unsigned char* stage, const TensorMap& input, Barrier& full) {
     const int channel = (tile.group * channel_blocks + block) * map_row;
     if constexpr (line_runs) {
-        load_lines(tile, channel, turn, stage, input, full);
+        load_lines(tile, channel, j_d, turn, stage, input, full);
     } else if constexpr (flat) {
 #pragma unroll
         for (int i = 0; i < box_n; ++i) {
@@ -141,7 +142,7 @@ __device__ __forceinline__ int weight_bytes_of(const Step& step) {
 }
 /// Those of all steps of a block of channels.
 __device__ __forceinline__ int block_weight_bytes(const Tile& tile) {
-    return parts_before(tile.taps_d.count, 0, 0, tile.taps_h.count, tile.taps_w.count) * part_bytes;
+    return parts_before(steps_d(tile.taps_d), 0, 0, tile.taps_h.count, steps_w(tile.taps_w)) * part_bytes;
 }
 
 /// The weights of a step, `from` bytes behind the tile's first ones where they are packed. Where weights are shared
@@ -192,7 +193,18 @@ __device__ __forceinline__ void prefetch_weights(const TensorMap& weights) {
 }
 __device__ __forceinline__ void prefetch_weights(const unsigned char*) {}
 
-__device__ __forceinline__ void load_tile(const Tile& tile, Turns& turns, const Pipeline& pipeline,
+/// A box that several taps read; `j_d` is the last of them along the depth.
+__device__ __forceinline__ void load_shared_box(const Tile& tile, int block, int j_d, Turns& turns,
+                                                const Pipeline& pipeline, const TensorMap& input) {
+    Barrier& full = pipeline.input.full[turns.input.stage];
+    barrier_wait(pipeline.input.empty[turns.input.stage], turns.input.parity ^ 1);
+    barrier_arrive_and_expect(full, input_rows * k_operand_row);
+    load_input(tile, block, j_d, AxisH::max_taps - 1, AxisW::max_taps - 1, turns.input.number(),
+               pipeline.inputs + turns.input.stage * input_stage, input, full);
+    turns.input.advance();
+}
+
+__device__ __forceinline__ void load_tile(const Tile& tile, int plane, Turns& turns, const Pipeline& pipeline,
                                           const TensorMap& input, const Weights& weights) {
     constexpr int input_bytes = input_rows * k_operand_row;
     int from = tile.first_block * block_weight_bytes(tile);
@@ -200,18 +212,15 @@ __device__ __forceinline__ void load_tile(const Tile& tile, Turns& turns, const 
         if constexpr (reuse) {
             if (tile.taps() == 0) return;
         }
-        if constexpr (reuse && !block_pack) {
-            Barrier& full = pipeline.input.full[turns.input.stage];
-            barrier_wait(pipeline.input.empty[turns.input.stage], turns.input.parity ^ 1);
-            barrier_arrive_and_expect(full, input_bytes);
-            load_input(tile, block, AxisD::max_taps - 1, AxisH::max_taps - 1, AxisW::max_taps - 1, turns.input.number(),
-                       pipeline.inputs + turns.input.stage * input_stage, input, full);
-            turns.input.advance();
-        }
-        if constexpr (!steps_wait) continue;
-        for (int j_d = 0; j_d < tile.taps_d.count; ++j_d) {
+        if constexpr (reuse && !block_pack && !plane_boxes)
+            load_shared_box(tile, block, AxisD::max_taps - 1, turns, pipeline, input);
+        if constexpr (!steps_wait && !plane_boxes) continue;
+        for (int j_d = 0; j_d < steps_d(tile.taps_d); ++j_d) {
+            if constexpr (plane_boxes && !block_pack)
+                load_shared_box(tile, block, walk ? plane_taps - 1 - plane : j_d, turns, pipeline, input);
+            if constexpr (!steps_wait) continue;
             for (int j_h = 0; j_h < tile.taps_h.count; ++j_h) {
-                for (int j_w = 0; j_w < tile.taps_w.count; ++j_w) {
+                for (int j_w = 0; j_w < steps_w(tile.taps_w); ++j_w) {
                     const int stage = turns.step.stage;
                     Barrier& full = pipeline.step.full[stage];
                     barrier_wait(pipeline.step.empty[stage], turns.step.parity ^ 1);
@@ -238,9 +247,9 @@ __device__ __forceinline__ void load_resident(const Tile& tile, const Pipeline& 
     for (int number = 0; number < weight_stages; ++number) {
         Barrier& full = pipeline.resident[number / barrier_steps];
         Step step{number, 0, 0, 0};
-        step.w = split_off(step.block, tile.taps_w.count);
+        step.w = split_off(step.block, steps_w(tile.taps_w));
         step.h = split_off(step.block, tile.taps_h.count);
-        step.d = split_off(step.block, tile.taps_d.count);
+        step.d = split_off(step.block, steps_d(tile.taps_d));
         const int bytes = weight_bytes_of(step);
         barrier_arrive_and_expect(full, bytes);
         load_weights(tile, step, from, 0, pipeline.weights + from, weights, full);
@@ -256,7 +265,8 @@ __device__ __forceinline__ Pipeline make_pipeline() {
     unsigned char* weights = inputs + input_stages * input_stage;
     unsigned char* raw_slices = weights + weight_room;
     unsigned char* staging = raw_slices + (block_pack ? raw_stages * raw_stage : 0);
-    Barrier* barriers = reinterpret_cast<Barrier*>(staging + consumers * staging_bytes);
+    unsigned char* seams = staging + consumers * staging_bytes;
+    Barrier* barriers = reinterpret_cast<Barrier*>(seams + consumers * seam_bytes);
     Barrier* input_barriers = barriers + 2 * step_stages;
     Barrier* raw_barriers = input_barriers + 2 * input_stages;
     Barrier* resident_barriers = raw_barriers + (block_pack ? 2 * raw_stages : 0);
@@ -272,7 +282,8 @@ __device__ __forceinline__ Pipeline make_pipeline() {
             ahead,
             planned,
             reinterpret_cast<Plan*>(planned + 1),
-            staging};
+            staging,
+            reinterpret_cast<float*>(seams)};
 }
 
 /// By all threads, before the first copies; these never write there.
@@ -338,8 +349,11 @@ __device__ __forceinline__ void load_tiles(const Pipeline& pipeline, const Tenso
     Turns turns;
     Tile tile{};
     if (resident && find_tile(tile, blockIdx.x, batch)) load_resident(tile, pipeline, weights);
-    for (int wave = 0; find_tile(tile, tile_in_wave(wave, pipeline.plan, pipeline.planned), batch); ++wave)
-        load_tile(tile, turns, pipeline, input, weights);
+    for (int wave = 0; find_tile(tile, tile_in_wave(wave, pipeline.plan, pipeline.planned), batch); ++wave) {
+        const Walked walked = walked_planes(tile);
+        for (int plane = walked.begin; plane < walked.end; ++plane)
+            load_tile(tile, plane, turns, pipeline, input, weights);
+    }
 }
 
 }  // namespace tconv::hopper

@@ -52,6 +52,10 @@ constexpr int block_channels = sizeof(Operand) == 4 || split ? 32 : 64;
 constexpr int in_group = static_cast<int>(problem::in_channels / problem::groups);
 constexpr int out_group = static_cast<int>(problem::out_channels / problem::groups);
 constexpr int channel_blocks = (in_group + block_channels - 1) / block_channels;
+/// Pieces along K of one product each, of a block of channels and of the last one, whose others have zeros alone.
+constexpr int block_pieces = k_operand_row / k_operand_step / (split ? 2 : 1);
+constexpr int piece_channels = block_channels / block_pieces;
+constexpr int last_pieces = (in_group - (channel_blocks - 1) * block_channels + piece_channels - 1) / piece_channels;
 /// Where there are too few tiles, blocks share the channels of one, and a launch of its own adds their sums up.
 constexpr int splits = config::splits;
 /// Two blocks of a cluster take neighbouring tiles in step, and what both need is loaded once: weights for the same
@@ -64,46 +68,60 @@ constexpr i64 input_volume = problem::input_d * problem::input_h * problem::inpu
 
 constexpr int box_n = config::box_n;
 constexpr int box_rows = box_n * AxisD::box * AxisH::box * AxisW::box;
-static_assert(config::reuse == 3 || box_rows <= tile_m, "the rows of a tile hold a box of positions");
+static_assert(config::reuse >= 3 || box_rows <= tile_m, "the rows of a tile hold a box of positions");
 
 // Input that several taps read is loaded once, with a halo (reuse): the rows of a product are then eight times eight
 // positions (1), 64 along the width (2), or 64 places of lines that follow one another, of positions and halo (3), and
-// each tap begins at another row. Otherwise each step along K loads its own box, and rows are the positions in order.
+// each tap begins at another row. Of such lines each tap along the depth may load its own box, without the halo there
+// (4). Otherwise each step along K loads its own box, and rows are the positions in order.
 constexpr bool reuse = config::reuse != 0;
-constexpr bool line_runs = config::reuse == 3;
+constexpr bool in_lines = config::reuse >= 3;
+constexpr bool plane_boxes = config::reuse == 4;
 constexpr int k_product_rows = 64;
 constexpr int part_w = config::reuse == 2 ? k_product_rows : 8;
 constexpr int part_h = k_product_rows / part_w;
 constexpr int parts_w = AxisW::box / part_w;
 constexpr int parts_h = AxisH::box / part_h;
-static_assert(!block_pack || (reuse && !line_runs && !channels_last && !packed_input),
+static_assert(!block_pack || (reuse && (!in_lines || config::tap_columns != 0) && !channels_last && !packed_input),
               "a box is packed once for all taps");
-static_assert(!reuse || line_runs || (box_rows == tile_m && AxisW::box % part_w == 0 && AxisH::box % part_h == 0),
+static_assert(!reuse || in_lines || (box_rows == tile_m && AxisW::box % part_w == 0 && AxisH::box % part_h == 0),
               "a box is whole products");
-constexpr int pitch_w = line_runs ? config::line_places : AxisW::box + (reuse ? AxisW::halo : 0);
+constexpr int pitch_w = in_lines ? config::line_places : AxisW::box + (reuse ? AxisW::halo : 0);
 constexpr int pitch_h = AxisH::box + (reuse ? AxisH::halo : 0);
-constexpr int pitch_d = AxisD::box + (reuse ? AxisD::halo : 0);
-constexpr int input_rows = (line_runs ? 1 : box_n) * pitch_d * pitch_h * pitch_w;
+constexpr int pitch_d = plane_boxes ? 1 : AxisD::box + (reuse ? AxisD::halo : 0);
+constexpr int input_rows = (in_lines ? 1 : box_n) * pitch_d * pitch_h * pitch_w;
 
 // Where no tap shifts the input (flat), the positions of all entries may be one axis, cut into runs of 64, which are
 // one product's; a box is runs behind one another. Raw input begins a run with each entry: there a run is an operand
 // row for each channel. Lines of positions, with their halo, of all planes and entries are one axis likewise: a tile is
 // places along it, its box the lines that these are of, and the halo's.
 constexpr bool flat = config::flat != 0;
+/// Where taps are columns a product has shares of the positions of its rows and of those before; the places of
+/// warpgroups, and of tiles, overlap by the halo. Tiles are then places of one plane.
+constexpr bool tap_columns = config::tap_columns != 0;
+/// Taps along the depth are columns too: a tile walks along the depth, plane by plane of the input.
+constexpr bool walk = config::tap_columns == 2;
+constexpr bool line_runs = in_lines && !tap_columns;
 constexpr bool in_order = flat || line_runs;
 constexpr int run_positions = k_product_rows;
+constexpr int group_places = k_product_rows * rows - (tap_columns ? AxisW::halo : 0);
+constexpr int tile_places = consumers * group_places;
+constexpr int read_places = tile_places + (tap_columns ? AxisW::halo : 0);
 constexpr int run_bytes = run_positions * k_operand_row;
 constexpr int entry_runs = static_cast<int>((input_volume + run_positions - 1) / run_positions);
 constexpr int plane_lines = config::plane_lines;
 constexpr int entry_planes = AxisD::most_positions();
 constexpr i64 entry_places = flat ? input_volume : static_cast<i64>(entry_planes) * plane_lines * pitch_w;
-static_assert(!line_runs ||
-                  (AxisH::rows_follow(plane_lines) && AxisW::box <= pitch_w &&
-                   (AxisW::box + AxisW::halo <= pitch_w || (AxisW::most_pieces() == 1 && AxisW::rows_follow(pitch_w)))),
+static_assert(!line_runs || AxisH::rows_follow(plane_lines),
+              "what a tap reads past the end of a plane is zero, or that plane's");
+static_assert(!in_lines || (AxisW::box <= pitch_w && (AxisW::box + AxisW::halo <= pitch_w ||
+                                                      (AxisW::most_pieces() == 1 && AxisW::rows_follow(pitch_w)))),
               "what a tap reads past the end of a line is zero, or that line's");
-static_assert(!line_runs || (AxisH::box - 1) * pitch_w + 1 >= tile_m || tile_m == AxisH::box * pitch_w,
+static_assert(!in_lines || (AxisH::box - 1) * pitch_w + 1 >= read_places ||
+                  (!tap_columns && tile_m == AxisH::box * pitch_w),
               "a tile's places lie in the lines of a box wherever it begins");
 static_assert(!line_runs || (AxisD::box == 1 && box_n * run_positions == tile_m), "a tile is whole runs");
+static_assert(!tap_columns || (in_lines && box_n == 1 && (walk || AxisD::box == 1)), "a tile is places of one plane");
 /// Rows behind the box of lines that are zero: of its last line a tap reads so far.
 constexpr int zero_rows = line_runs ? AxisW::halo : 0;
 static_assert(!flat || (AxisW::box == run_positions && AxisH::box * AxisD::box == 1 && box_rows == tile_m),
@@ -133,17 +151,42 @@ constexpr int input_stage = ((reuse ? input_rows + zero_rows : tile_m) * k_opera
 /// Raw weights are boxes of 64 columns.
 constexpr int weight_boxes = (tile_n + k_operand_values - 1) / k_operand_values;
 constexpr int weight_box = block_channels * k_operand_row;
-constexpr int weight_stage = raw_weights ? weight_boxes * weight_box : tile_n * k_operand_row;
 
 constexpr int classes = AxisD::classes * AxisH::classes * AxisW::classes;
 constexpr int slots_dh = AxisD::slots * AxisH::slots;
 constexpr int slots = slots_dh * AxisW::slots;
 constexpr int columns = slots * out_group;
 constexpr int tiles_n = (columns + tile_n - 1) / tile_n;
+
+/// Columns of a product. Where taps along the width are columns they are groups, one for each step: of the columns of a
+/// tile, in eights; the last group has those alone whose slot has a tap there, as far as these come first.
+constexpr int tap_group = (columns + 7) / 8 * 8;
+__device__ constexpr int columns_of_step(int step) {
+    int step_slots = 0;
+    for (int slot = 0; slot < AxisW::slots; ++slot)
+        step_slots += step < AxisW::slot_steps(slot).end ? 1 : 0;
+    return channels_last ? step_slots * out_group : columns;
+}
+__device__ constexpr int group_columns(int step) {
+    return (columns_of_step(step) + 7) / 8 * 8;
+}
+constexpr int plane_n = tap_columns ? (AxisW::max_taps - 1) * tap_group + group_columns(AxisW::max_taps - 1) : tile_n;
+constexpr int product_n = walk ? AxisD::max_taps * plane_n : plane_n;
+static_assert(!walk || (plane_boxes && AxisD::classes == 1 && AxisD::offset_step == 1), "planes follow one another");
+static_assert(!tap_columns || (tiles_n == 1 && AxisW::classes == 1 && slots_dh == 1 && !AxisW::aligned),
+              "the slots of a step come first");
+constexpr int weight_stage = raw_weights ? weight_boxes * weight_box : product_n * k_operand_row;
+/// Steps along the depth, and the width, of a tile whose phases have `taps` there.
+__device__ constexpr int steps_d(const Taps& taps) {
+    return walk ? 1 : taps.count;
+}
+__device__ constexpr int steps_w(const Taps& taps) {
+    return tap_columns ? 1 : taps.count;
+}
 static_assert(!(share_weights && config::resident), "resident weights are loaded once");
 static_assert(!share_input || tiles_n % cluster_blocks == 0, "tiles of columns come in pairs");
 
-constexpr int part_n = tile_n / parts;
+constexpr int part_n = product_n / parts;
 constexpr int part_bytes = part_n * k_operand_row;
 constexpr int part_slots = PartsD::slots * PartsH::slots * PartsW::slots;
 static_assert(parts == 1 || (columns % tile_n == 0 && (channels_last || part_n % part_slots == 0)),
@@ -151,8 +194,8 @@ static_assert(parts == 1 || (columns % tile_n == 0 && (channels_last || part_n %
 static_assert(PartsW::count > 1 || !AxisW::aligned, "slots of an aligned axis have taps in different steps");
 
 /// Parts of all steps along K for which packed weights of a tile have room.
-constexpr i64 most_step_parts = static_cast<i64>(channel_blocks) * PartsD::before(AxisD::max_taps) *
-                                PartsH::before(AxisH::max_taps) * PartsW::before(AxisW::max_taps);
+constexpr i64 most_step_parts = static_cast<i64>(channel_blocks) * (walk ? 1 : PartsD::before(AxisD::max_taps)) *
+                                PartsH::before(AxisH::max_taps) * (tap_columns ? 1 : PartsW::before(AxisW::max_taps));
 
 /// Shared memory for weights: resident ones step by step, or a ring. Its stages are alike; or stage number j_h * steps
 /// along the width + j_w is for the steps at these, with room for the parts that such a step has.
@@ -229,13 +272,28 @@ struct Tile {
     int group;
     int column;         // first of the product, a multiple of tile_n
     int q_d, q_h, q_w;  // first position of the box
+    int past_line;      // of lines: places of the first one before the tile's
     int batch;          // first entry of the box; where positions are in order its first run
     Taps taps_d, taps_h, taps_w;
     int first_block, end_block;  // of input channels
 
-    __device__ int taps() const { return taps_d.count * taps_h.count * taps_w.count; }
+    __device__ int taps() const { return steps_d(taps_d) * taps_h.count * steps_w(taps_w); }
     __device__ int first_place() const { return batch * run_positions; }
 };
+
+/// Planes of the input that a walk reads, of `all` those [begin, end) that are not zeros alone. Plane 0 reaches the
+/// first output with the last tap.
+constexpr int plane_taps = AxisD::max_taps;
+struct Walked {
+    int begin, end, all;
+};
+__device__ __forceinline__ Walked walked_planes(const Tile& tile) {
+    if constexpr (!walk) return {0, 1, 1};
+    const int left = AxisD::first(tile.phase_d) + AxisD::positions_of(tile.phase_d) - tile.q_d;
+    const int all = min(left, AxisD::box) + plane_taps - 1;
+    const int begin = max(plane_taps - 1 + tile.taps_d.offset - tile.q_d, 0);
+    return {begin, max(min(plane_taps - 1 + tile.taps_d.offset - tile.q_d + AxisD::input, all), begin), all};
+}
 
 /// The tap of the tile's phases, of joined axes the first, in a step along K.
 __device__ __forceinline__ int tap_of(const Tile& tile, int j_d, int j_h, int j_w) {
@@ -271,14 +329,24 @@ struct Pieces {
 __device__ __forceinline__ int count_batches(int batch) {
     return ((in_order ? count_runs(batch) : batch) + box_n - 1) / box_n;
 }
+/// Tiles that cover the places of a plane, where taps are columns.
+__device__ __forceinline__ int plane_tiles(int positions_h) {
+    return (positions_h * pitch_w + tile_places - 1) / tile_places;
+}
 __device__ __forceinline__ Pieces pieces_of(const Tile& tile, int batch) {
-    return {in_order ? 1 : AxisD::pieces(tile.phase_d), in_order ? 1 : AxisH::pieces(tile.phase_h),
+    return {in_order ? 1 : AxisD::pieces(tile.phase_d),
+            in_order      ? 1
+            : tap_columns ? plane_tiles(AxisH::positions_of(tile.phase_h))
+                          : AxisH::pieces(tile.phase_h),
             flat ? 1 : AxisW::pieces(tile.phase_w), count_batches(batch)};
 }
 /// The same of all phases, of which some may have fewer.
 __device__ __forceinline__ Pieces most_pieces(int batch) {
-    return {line_runs ? 1 : AxisD::most_pieces(), line_runs ? 1 : AxisH::most_pieces(), AxisW::most_pieces(),
-            count_batches(batch)};
+    return {line_runs ? 1 : AxisD::most_pieces(),
+            line_runs     ? 1
+            : tap_columns ? plane_tiles(AxisH::most_positions())
+                          : AxisH::most_pieces(),
+            AxisW::most_pieces(), count_batches(batch)};
 }
 
 /// The column, the first position of the box and what else follows from the phases, for block `rank` of a cluster; of
@@ -296,9 +364,12 @@ __device__ __forceinline__ void place_tile(Tile& tile, int number, int rank, con
     tile.column = (tile.column * column_step + (share_input ? rank : 0)) * tile_n;
     box = box * box_step + (share_weights ? rank : 0);
     tile.q_w = AxisW::first(tile.phase_w) + split_off(box, pieces.w) * AxisW::box;
-    tile.q_h = AxisH::first(tile.phase_h) + split_off(box, pieces.h) * AxisH::box;
+    const int number_h = split_off(box, pieces.h);
+    const int first_place = number_h * tile_places;
+    tile.q_h = AxisH::first(tile.phase_h) + (tap_columns ? first_place / pitch_w : number_h * AxisH::box);
     tile.q_d = AxisD::first(tile.phase_d) + split_off(box, pieces.d) * AxisD::box;
     tile.batch = box * box_n;
+    tile.past_line = tap_columns ? first_place % pitch_w : line_runs ? tile.first_place() % pitch_w : 0;
     tile.taps_d = AxisD::taps(tile.phase_d);
     tile.taps_h = AxisH::taps(tile.phase_h);
     tile.taps_w = AxisW::taps(tile.phase_w);
@@ -359,6 +430,10 @@ __device__ __forceinline__ Position position_in_order(int entry, int position) {
     return {entry, position * AxisD::stride - AxisD::padding, h * AxisH::stride - AxisH::padding,
             w * AxisW::stride - AxisW::padding};
 }
+/// The end of the rows whose outputs this warpgroup has, where taps are columns.
+__device__ __forceinline__ int end_row() {
+    return (static_cast<int>(threadIdx.x) / k_warpgroup + 1) * group_places;
+}
 __device__ __forceinline__ Position position_of(const Tile& tile, int row, int batch) {
     constexpr int volume = static_cast<int>(input_volume);
     if constexpr (raw_input) {
@@ -376,6 +451,10 @@ __device__ __forceinline__ Position position_of(const Tile& tile, int row, int b
         rest += tile.first_place();
         w = split_off(rest, pitch_w);
         h = split_off(rest, plane_lines);
+    } else if constexpr (tap_columns) {
+        rest += tile.past_line;
+        w = split_off(rest, pitch_w);
+        h = split_off(rest, AxisH::box);
     } else if constexpr (reuse) {
         w = split_off(rest, part_w);
         h = split_off(rest, part_h);
@@ -385,9 +464,10 @@ __device__ __forceinline__ Position position_of(const Tile& tile, int row, int b
         w = split_off(rest, AxisW::box);
         h = split_off(rest, AxisH::box);
     }
-    const int d = split_off(rest, line_runs ? entry_planes : AxisD::box);
+    const int d = split_off(rest, line_runs ? entry_planes : in_lines ? 1 : AxisD::box);
     const int entry = line_runs ? rest : tile.batch + rest;
-    const bool present = entry < batch && (line_runs ? w < AxisW::box : rest < box_n);
+    const bool present =
+        entry < batch && (in_lines ? w < AxisW::box : rest < box_n) && (!tap_columns || row < end_row());
     return {present ? entry : -1, (tile.q_d + d) * AxisD::stride + tile.phase_d - AxisD::before,
             (tile.q_h + h) * AxisH::stride + tile.phase_h - AxisH::before,
             (tile.q_w + w) * AxisW::stride + tile.phase_w - AxisW::before};
@@ -396,7 +476,8 @@ __device__ __forceinline__ Position position_of(const Tile& tile, int row, int b
 /// The first row of the input's tile that product `part` of the tile takes at no shift; of lines, behind the tile's
 /// first place.
 __device__ __forceinline__ int first_row(int part) {
-    if constexpr (!reuse || line_runs) return part * k_product_rows;
+    if constexpr (tap_columns) return part / rows * group_places + part % rows * k_product_rows;
+    if constexpr (!reuse || in_lines) return part * k_product_rows;
     const int w = split_off(part, parts_w) * part_w;
     const int h = split_off(part, parts_h) * part_h;
     const int d = split_off(part, AxisD::box);

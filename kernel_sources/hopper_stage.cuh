@@ -10,6 +10,9 @@ constexpr int element_bytes = static_cast<int>(sizeof(Element));
 /// Shared memory for the outputs of one warpgroup.
 constexpr int staging_bytes = config::staging_bytes;
 
+/// Shared memory for the sums that the warps of a warpgroup have for one another, where taps are columns.
+constexpr int seam_bytes = config::seam_bytes;
+
 /// Columns that go through shared memory at a time.
 constexpr int chunk_columns = config::chunk_columns;
 static_assert(tile_n % chunk_columns == 0, "a tile has whole chunks");

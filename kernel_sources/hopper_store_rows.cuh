@@ -31,8 +31,8 @@ struct StoreFirst {
     /// Neighbours along the width, and from a row to the next; rows of a product begin with one, or anywhere (in
     /// order).
     static constexpr int row_positions = flat ? static_cast<int>(problem::input_w) : AxisW::box;
-    static constexpr int row_step = line_runs ? pitch_w : row_positions;
-    static constexpr bool whole_parts = reuse && !line_runs;
+    static constexpr int row_step = in_lines ? pitch_w : row_positions;
+    static constexpr bool whole_parts = reuse && !in_lines;
     static constexpr i64 output_volume = problem::output_d * problem::output_h * problem::output_w;
     /// False where all lines of a segment have its phase.
     static constexpr bool line_phases = shifted && problem::output_w % vector != 0;
@@ -81,6 +81,7 @@ struct StoreFirst {
             const int begin = first_row - past + number * row_step;
             row = row < begin ? begin : row;
             end = end < begin + row_positions ? end : begin + row_positions;
+            if constexpr (tap_columns) end = min(end, end_row());
         }
         return {row, end - row, position_of(tile, row, batch)};
     }
@@ -92,7 +93,7 @@ struct StoreFirst {
     __device__ static __forceinline__ int place_in_rows(const Tile& tile, int row) {
         if constexpr (raw_input)
             return (tile.batch + row / run_positions) % entry_runs * run_positions + row % run_positions;
-        return in_order ? tile.first_place() + row : row;
+        return in_order ? tile.first_place() + row : tile.past_line + row;
     }
 
     /// Where a segment is staged in a line, but for its phase, which has room.

@@ -10,6 +10,7 @@
 #define TCONV_WGMMA_CUH
 
 #include "warp_mma.cuh"
+#include "wgmma_accumulators.cuh"
 
 namespace tconv {
 
@@ -102,7 +103,7 @@ void multiply(float* d, const tconv_emulator::LeftOperand* a, u64 b, int add) {
 }  // namespace wgmma
 
 /// Starts D = A * B, plus D where `add` is not 0, of one warpgroup: 64 x K times K x N, K = 32 bytes of T, N a multiple
-/// of 32 up to 256. Thread t holds rows 16 * (t / 32) + t % 32 / 4 (+ 8: the second pair) and columns 2 * (t % 4), + 1
+/// of 8 up to 256. Thread t holds rows 16 * (t / 32) + t % 32 / 4 (+ 8: the second pair) and columns 2 * (t % 4), + 1
 /// of every eight: four accumulators for each eight columns. D may be used after wgmma_wait.
 template <class T, int N, Major A = Major::k, Major B = Major::k>
 __device__ __forceinline__ void wgmma_start(float (&d)[N / 2], u64 a, u64 b, bool add) {
@@ -204,35 +205,6 @@ __device__ __forceinline__ void take_registers() {
 template <class T, int N>
 struct Wgmma;
 
-#define TCONV_16_REGISTERS_0 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15"
-#define TCONV_16_REGISTERS_1 ", %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
-#define TCONV_16_REGISTERS_2 ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47"
-#define TCONV_16_REGISTERS_3 ", %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
-#define TCONV_16_REGISTERS_4 ", %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79"
-#define TCONV_16_REGISTERS_5 ", %80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95"
-#define TCONV_16_REGISTERS_6 \
-    ", %96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111"
-#define TCONV_16_REGISTERS_7 \
-    ", %112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
-#define TCONV_REGISTERS_32 TCONV_16_REGISTERS_0
-#define TCONV_REGISTERS_64 TCONV_REGISTERS_32 TCONV_16_REGISTERS_1
-#define TCONV_REGISTERS_96 TCONV_REGISTERS_64 TCONV_16_REGISTERS_2
-#define TCONV_REGISTERS_128 TCONV_REGISTERS_96 TCONV_16_REGISTERS_3
-#define TCONV_REGISTERS_160 TCONV_REGISTERS_128 TCONV_16_REGISTERS_4
-#define TCONV_REGISTERS_192 TCONV_REGISTERS_160 TCONV_16_REGISTERS_5
-#define TCONV_REGISTERS_224 TCONV_REGISTERS_192 TCONV_16_REGISTERS_6
-#define TCONV_REGISTERS_256 TCONV_REGISTERS_224 TCONV_16_REGISTERS_7
-#define TCONV_4_FLOATS(d, i) "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3])
-#define TCONV_16_FLOATS(d, i) \
-    TCONV_4_FLOATS(d, i), TCONV_4_FLOATS(d, i + 4), TCONV_4_FLOATS(d, i + 8), TCONV_4_FLOATS(d, i + 12)
-#define TCONV_FLOATS_32(d) TCONV_16_FLOATS(d, 0)
-#define TCONV_FLOATS_64(d) TCONV_FLOATS_32(d), TCONV_16_FLOATS(d, 16)
-#define TCONV_FLOATS_96(d) TCONV_FLOATS_64(d), TCONV_16_FLOATS(d, 32)
-#define TCONV_FLOATS_128(d) TCONV_FLOATS_96(d), TCONV_16_FLOATS(d, 48)
-#define TCONV_FLOATS_160(d) TCONV_FLOATS_128(d), TCONV_16_FLOATS(d, 64)
-#define TCONV_FLOATS_192(d) TCONV_FLOATS_160(d), TCONV_16_FLOATS(d, 80)
-#define TCONV_FLOATS_224(d) TCONV_FLOATS_192(d), TCONV_16_FLOATS(d, 96)
-#define TCONV_FLOATS_256(d) TCONV_FLOATS_224(d), TCONV_16_FLOATS(d, 112)
 // A, B, ADD, MAJOR_A and MAJOR_B are the numbers of the operands behind the accumulators; REST are those that a type
 // has besides.
 #define TCONV_WGMMA(Type, N, SHAPE, NAME, REST, A, B, ADD)                                                            \
@@ -250,13 +222,37 @@ struct Wgmma;
     TCONV_WGMMA(f16, N, "k16", "f16", ", " MAJOR_A ", " MAJOR_B, A, B, ADD)   \
     TCONV_WGMMA(bf16, N, "k16", "bf16", ", " MAJOR_A ", " MAJOR_B, A, B, ADD) \
     TCONV_WGMMA(tf32, N, "k8", "tf32", "", A, B, ADD)
+TCONV_WGMMA_TYPES(8, "%4", "%5", "%6", "%7", "%8")
+TCONV_WGMMA_TYPES(16, "%8", "%9", "%10", "%11", "%12")
+TCONV_WGMMA_TYPES(24, "%12", "%13", "%14", "%15", "%16")
 TCONV_WGMMA_TYPES(32, "%16", "%17", "%18", "%19", "%20")
+TCONV_WGMMA_TYPES(40, "%20", "%21", "%22", "%23", "%24")
+TCONV_WGMMA_TYPES(48, "%24", "%25", "%26", "%27", "%28")
+TCONV_WGMMA_TYPES(56, "%28", "%29", "%30", "%31", "%32")
 TCONV_WGMMA_TYPES(64, "%32", "%33", "%34", "%35", "%36")
+TCONV_WGMMA_TYPES(72, "%36", "%37", "%38", "%39", "%40")
+TCONV_WGMMA_TYPES(80, "%40", "%41", "%42", "%43", "%44")
+TCONV_WGMMA_TYPES(88, "%44", "%45", "%46", "%47", "%48")
 TCONV_WGMMA_TYPES(96, "%48", "%49", "%50", "%51", "%52")
+TCONV_WGMMA_TYPES(104, "%52", "%53", "%54", "%55", "%56")
+TCONV_WGMMA_TYPES(112, "%56", "%57", "%58", "%59", "%60")
+TCONV_WGMMA_TYPES(120, "%60", "%61", "%62", "%63", "%64")
 TCONV_WGMMA_TYPES(128, "%64", "%65", "%66", "%67", "%68")
+TCONV_WGMMA_TYPES(136, "%68", "%69", "%70", "%71", "%72")
+TCONV_WGMMA_TYPES(144, "%72", "%73", "%74", "%75", "%76")
+TCONV_WGMMA_TYPES(152, "%76", "%77", "%78", "%79", "%80")
 TCONV_WGMMA_TYPES(160, "%80", "%81", "%82", "%83", "%84")
+TCONV_WGMMA_TYPES(168, "%84", "%85", "%86", "%87", "%88")
+TCONV_WGMMA_TYPES(176, "%88", "%89", "%90", "%91", "%92")
+TCONV_WGMMA_TYPES(184, "%92", "%93", "%94", "%95", "%96")
 TCONV_WGMMA_TYPES(192, "%96", "%97", "%98", "%99", "%100")
+TCONV_WGMMA_TYPES(200, "%100", "%101", "%102", "%103", "%104")
+TCONV_WGMMA_TYPES(208, "%104", "%105", "%106", "%107", "%108")
+TCONV_WGMMA_TYPES(216, "%108", "%109", "%110", "%111", "%112")
 TCONV_WGMMA_TYPES(224, "%112", "%113", "%114", "%115", "%116")
+TCONV_WGMMA_TYPES(232, "%116", "%117", "%118", "%119", "%120")
+TCONV_WGMMA_TYPES(240, "%120", "%121", "%122", "%123", "%124")
+TCONV_WGMMA_TYPES(248, "%124", "%125", "%126", "%127", "%128")
 TCONV_WGMMA_TYPES(256, "%128", "%129", "%130", "%131", "%132")
 #undef TCONV_WGMMA_TYPES
 #undef TCONV_WGMMA

@@ -113,14 +113,6 @@ __device__ __forceinline__ PlainOperand plain_of_warp(PlainOperand operand) {
 template <class T, int N>
 struct WgmmaRegisters;
 
-#define TCONV_REGISTERS_8 "%0, %1, %2, %3"
-#define TCONV_REGISTERS_16 TCONV_REGISTERS_8 ", %4, %5, %6, %7"
-#define TCONV_REGISTERS_24 TCONV_REGISTERS_16 ", %8, %9, %10, %11"
-#define TCONV_REGISTERS_48 TCONV_REGISTERS_32 ", %16, %17, %18, %19, %20, %21, %22, %23"
-#define TCONV_FLOATS_8(d) TCONV_4_FLOATS(d, 0)
-#define TCONV_FLOATS_16(d) TCONV_FLOATS_8(d), TCONV_4_FLOATS(d, 4)
-#define TCONV_FLOATS_24(d) TCONV_FLOATS_16(d), TCONV_4_FLOATS(d, 8)
-#define TCONV_FLOATS_48(d) TCONV_FLOATS_32(d), TCONV_4_FLOATS(d, 16), TCONV_4_FLOATS(d, 20)
 // A, B and ONE are the numbers of the operands behind the accumulators; REST are those that a type has besides.
 #define TCONV_WGMMA(Type, N, SHAPE, NAME, REST, A, B, ONE)                                                            \
     template <>                                                                                                       \

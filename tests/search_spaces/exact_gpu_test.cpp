@@ -64,6 +64,29 @@ TEST_CASE("on a GPU positions whose outputs begin at a multiple of the stride ar
     }
 }
 
+TEST_CASE("on a GPU taps as columns are exact") {
+    require_gpu();
+    const auto device = open_cuda_device(0);
+    if (device->info().compute_major != 9) return;
+    const test::Machine machine = gpu_machine(*device);
+    const SearchSpace& space = test::space_named("hopper");
+    test::Draw draw(69);
+    for (const char* text : {"3d n2 ci48 co24 g1 i20x30x96 k3x3x3 s1x1x1 p0x0x0 op0x0x0 d1x1x1 bias f16 nhwc",
+                             "3d n2 ci48 co24 g1 i20x30x96 k3x3x3 s1x1x1 p1x1x1 op0x0x0 d1x1x1 nobias f32 nchw",
+                             "3d n2 ci72 co20 g1 i30x9x24 k2x4x3 s1x2x1 p0x1x2 op0x0x0 d1x1x1 bias bf16 nchw"}) {
+        const Problem p = parse_key(text);
+        for (const std::int64_t columns : {1, 2}) {
+            for (int i = 0; i < test::rounds(8); ++i) {
+                const auto config = test::draw_config(
+                    space, draw, p, [&](const Config& drawn) { return drawn.at("tap_columns") == columns; },
+                    device->info());
+                REQUIRE(config.has_value());
+                test::check_exact(space, draw, p, *config, 8, machine);
+            }
+        }
+    }
+}
+
 TEST_CASE("on a GPU upsampling layers are exact with positions in order and tensors as they lie") {
     require_gpu();
     const auto device = open_cuda_device(0);

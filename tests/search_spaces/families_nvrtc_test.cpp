@@ -137,6 +137,21 @@ TEST_CASE("NVRTC compiles lines that follow one another and plans of tiles of un
     }
 }
 
+TEST_CASE("NVRTC compiles taps as columns in every arithmetic, along the width and along the depth too") {
+    test::Draw draw(191);
+    for (const char* type : {"f16 nhwc", "bf16 nchw", "f32 nchw"}) {
+        for (const std::int64_t columns : {1, 2}) {
+            for (const std::int64_t packs : {0, 1}) {
+                if (packs == 1 && type == std::string("f16 nhwc")) continue;
+                check_compiles(
+                    "hopper",
+                    std::string("3d n2 ci48 co24 g1 i40x96x96 k3x3x3 s1x1x1 p0x0x0 op0x0x0 d1x1x1 bias ") + type, draw,
+                    [&](const Config& c) { return c.at("tap_columns") == columns && c.at("block_pack") == packs; });
+            }
+        }
+    }
+}
+
 TEST_CASE("NVRTC compiles the families for small groups and few outputs for every type, layout and store") {
     test::Draw draw(89);
     const std::array<std::pair<const char*, const char*>, 19> cases{{

@@ -31,6 +31,7 @@ TEST_CASE("every value of every parameter of the hopper family is exact in the e
         parse_key("2d n5 ci40 co130 g1 i17x20 k4x4 s2x2 p1x1 op0x0 d1x1 bias f32 nchw"),
         parse_key("3d n2 ci36 co300 g1 i2x6x9 k2x3x3 s2x1x2 p0x1x1 op0x0x1 d1x1x1 nobias bf16 nchw"),
         parse_key("2d n3 ci80 co48 g1 i12x6 k2x2 s2x2 p0x0 op0x0 d1x1 bias f16 nchw"),
+        parse_key("3d n2 ci48 co24 g1 i4x5x11 k3x3x3 s1x1x1 p1x1x1 op0x0x0 d1x1x1 bias f16 nhwc"),
         parse_key("2d n2 ci530 co24 g1 i4x4 k2x2 s2x2 p0x0 op0x0 d1x1 bias f32 nhwc"),
         parse_key("2d n2 ci72 co32 g1 i7x16 k3x4 s2x2 p1x1 op1x0 d1x1 bias f16 nchw"),
     };
