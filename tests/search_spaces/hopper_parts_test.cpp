@@ -86,11 +86,12 @@ TEST_CASE("joined phases multiply only where they have taps, whatever kernel and
 
 TEST_CASE("steps of some parts alone are exact for whatever else a config does") {
     test::Draw draw(223);
-    std::array<int, 10> seen{};
-    const std::array<std::pair<const char*, int>, 10> wanted{{{"join", 3},
+    std::array<int, 11> seen{};
+    const std::array<std::pair<const char*, int>, 11> wanted{{{"join", 3},
                                                               {"join", 7},
                                                               {"reuse", 1},
                                                               {"reuse", 3},
+                                                              {"reuse", 4},
                                                               {"block_pack", 1},
                                                               {"resident", 1},
                                                               {"cluster", 2},
