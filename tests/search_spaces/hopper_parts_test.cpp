@@ -15,6 +15,11 @@ namespace {
 const SearchSpace& hopper() {
     return test::space_named("hopper");
 }
+/// Of configs that leave out zeros along all axes.
+const SearchSpace& all_axes() {
+    static const SearchSpace space = test::space_with("hopper", "part_axes", 3);
+    return space;
+}
 
 /// The parts of a config's tiles along depth, height and width.
 std::array<std::int64_t, 3> parts_of(const Problem& p, const Config& config) {
@@ -28,7 +33,7 @@ std::int64_t product(const std::array<std::int64_t, 3>& parts) {
 /// A config with `least` parts that has at least such a value of a parameter.
 std::optional<Config> draw_parts(test::Draw& draw, const Problem& p, std::int64_t least, const std::string& parameter,
                                  std::int64_t value) {
-    return test::draw_config(hopper(), draw, p, [&](const Config& drawn) {
+    return test::draw_config(least > 2 ? all_axes() : hopper(), draw, p, [&](const Config& drawn) {
         return drawn.at(parameter) >= value && product(parts_of(p, drawn)) >= least;
     });
 }
@@ -140,9 +145,9 @@ TEST_CASE("stages with room for the weights of their own steps alone are exact")
                                                std::pair("splits", 2), std::pair("block_pack", 1)}) {
             INFO(text << ", " << parameter);
             const auto config = test::draw_config(
-                hopper(), draw, p, [&, name = std::string(parameter), from = least](const Config& drawn) {
-                    const auto plan = hopper().plan(p, test::emulated().device->info(), drawn);
-                    return drawn.at(name) >= from && plan.constants.at("unlike_stages") == 1;
+                all_axes(), draw, p, [&, name = std::string(parameter), from = least](const Config& drawn) {
+                    return drawn.at(name) >= from &&
+                           hopper().plan(p, test::emulated().device->info(), drawn).constants.at("unlike_stages") == 1;
                 });
             if (!config) continue;
             test::check_exact(hopper(), draw, p, *config);
