@@ -9,7 +9,6 @@
 #include "hopper_block_pack.cuh"
 #include "hopper_pack.cuh"
 #include "hopper_pipeline.cuh"
-#include "hopper_shape.cuh"
 #include "hopper_shares.cuh"
 #include "hopper_stagger.cuh"
 #include "hopper_store.cuh"

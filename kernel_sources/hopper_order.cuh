@@ -2,7 +2,7 @@
 // numbers of taps, so that all are done at about the same time.
 #pragma once
 
-#include "hopper_shape.cuh"
+#include "hopper_tile.cuh"
 #include "tma.cuh"
 
 namespace tconv::hopper {

@@ -1,7 +1,7 @@
 // What both layouts' stores share: columns of the product go through shared memory chunk by chunk, biased and rounded.
 #pragma once
 
-#include "hopper_shape.cuh"
+#include "hopper_tile.cuh"
 #include "row_store.cuh"
 
 namespace tconv::hopper {
