@@ -126,7 +126,6 @@ constexpr int tile_n = config::tile_n;
 constexpr int tile_d = config::tile_d;
 constexpr int tile_h = config::tile_h;
 constexpr int tile_w = config::tile_w;
-constexpr int tile_positions = tile_n * tile_d * tile_h * tile_w;
 /// Positions along the width that neighbouring warps both compute, where each writes a window of its rows
 /// (store_window).
 constexpr int overlap = config::overlap;
