@@ -152,13 +152,16 @@ inline void check_exact(
     }
 }
 
-/// `count` random configs of a problem that has some.
-inline void check_drawn(const SearchSpace& space, Draw& draw, const Problem& p, int count) {
+/// `count` random configs of a problem that has some, of those that `accept` takes.
+inline void check_drawn(
+    const SearchSpace& space, Draw& draw, const Problem& p, int count,
+    const std::function<bool(const Config&)>& accept = [](const Config&) { return true; },
+    const Machine& machine = emulator_machine()) {
     for (int i = 0; i < count; ++i) {
-        const auto config = draw_config(space, draw, p, [](const Config&) { return true; });
+        const auto config = draw_config(space, draw, p, accept, machine.device.info());
         INFO(key(p));
         REQUIRE(config.has_value());
-        check_exact(space, draw, p, *config);
+        check_exact(space, draw, p, *config, 8, machine);
     }
 }
 

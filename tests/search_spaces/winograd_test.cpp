@@ -54,7 +54,7 @@ TEST_CASE("accepted winograd configs of random small problems are right in the e
     test::Draw draw(157);
     int taken = 0;
     int apart = 0;
-    for (int round = 0; round < test::rounds(32); ++round) {
+    for (int round = 0; round < test::rounds(40); ++round) {
         const Problem p = draw_filtered_problem(draw);
         INFO(key(p));
         if (!winograd().refusal(p, test::emulated().device->info()).empty()) continue;
@@ -66,8 +66,8 @@ TEST_CASE("accepted winograd configs of random small problems are right in the e
             test::check_exact(winograd(), draw, p, *config);
         }
     }
-    CHECK(taken > test::rounds(12));
-    CHECK(apart > test::rounds(5));
+    CHECK(taken > test::rounds(20));
+    CHECK(apart > test::rounds(7));
 }
 
 TEST_CASE("every value of every parameter of the winograd family is right in the emulator") {
