@@ -149,7 +149,7 @@ void BenchSession::interleave(Sides& sides, BenchResult& result) {
     // One round first: it warms everything up, says how many rounds are affordable, and finds the clocks at work.
     double round_seconds = k_flush_seconds * static_cast<double>(works.size());
     for (const Timing& timing : timer.interleave(works, 1))
-        round_seconds += 2 * timing.median / 1000;
+        round_seconds += 2 * timing.median / 1000;  // untimed first
     const int least = round_seconds > k_seconds_in_turn / 2 ? k_least_slow_rounds : k_least_rounds;
     const int rounds =
         std::clamp(static_cast<int>(std::min(k_seconds_in_turn / round_seconds, 1e6)), least, k_most_rounds);

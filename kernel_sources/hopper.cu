@@ -148,10 +148,12 @@ __device__ __forceinline__ void multiply_pieces(float (&sums)[rows][product_n / 
 __device__ __forceinline__ void multiply_step(float (&sums)[rows][product_n / 2], const unsigned char* input,
                                               const int (&first_rows)[rows], const unsigned char* weights, int block,
                                               int step, const int (&j)[3]) {
-    if (channel_blocks == 1 || (last_pieces < block_pieces && block + 1 == channel_blocks)) {
+    if constexpr (channel_blocks == 1 || last_pieces == block_pieces) {
+        multiply_pieces<last_pieces>(sums, input, first_rows, weights, step, j);
+    } else if (block + 1 == channel_blocks) {
         multiply_pieces<last_pieces>(sums, input, first_rows, weights, step, j);
     } else {
-        multiply_pieces<channel_blocks == 1 ? last_pieces : block_pieces>(sums, input, first_rows, weights, step, j);
+        multiply_pieces<block_pieces>(sums, input, first_rows, weights, step, j);
     }
 }
 
