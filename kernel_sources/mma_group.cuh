@@ -89,6 +89,13 @@ __device__ __forceinline__ void end_group() {
     wgmma_wait<ring_fragments - 1>();
 }
 
+/// Waits for all products of an unrolled body. The assembler (CUDA 13.0) gives the registers of A to what follows once
+/// a product has started, but for what follows in the same body before a wait; in the body's next round the address of
+/// the next load was written to registers that a product in flight still read.
+__device__ __forceinline__ void end_body() {
+    wgmma_wait<0>();
+}
+
 /// Whether a warp looks up from its products in the midst of a body: once those of the body before are complete, and
 /// `groups` of its own are started, some times.
 __device__ constexpr bool looks_up(int groups, int times) {

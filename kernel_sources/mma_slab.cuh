@@ -102,6 +102,7 @@ __device__ __forceinline__ void multiply_slab(Sums& sums, Rows& rows, const u32*
         }
         if (row + 1 == reused_rows || looks_up((row + 1) * slab_items, 3 * slab_items)) between();
     }
+    end_body();
 }
 
 template <class Between>

@@ -88,6 +88,7 @@ __device__ __forceinline__ void multiply_body(Sums& sums, Rows& rows, const Chun
         weights = plain_after(weights, offset_bytes(reach, walk.h));
         walk.template advance<S>(chunk);
     }
+    end_body();
 }
 
 /// All offsets of a chunk, body by body; of pairs, then the offset that stands alone.
@@ -125,7 +126,6 @@ __device__ __forceinline__ void multiply_by_warpgroups(Sums& sums, const u32* st
     } else {
         multiply_offsets(sums, rows, chunk, operand, between);
     }
-    if constexpr (!boxes) wgmma_wait<0>();  // the barrier of the next chunk frees this one's stage
 }
 
 __device__ __forceinline__ void finish_warpgroup_products(Sums& sums) {

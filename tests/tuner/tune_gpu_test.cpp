@@ -52,7 +52,7 @@ TEST_CASE("on a GPU random problems are tuned, and every config tried is right")
         const TuneResult result = tune(request, {evaluator, nullptr, spaces, 0}, {}, {});
         REQUIRE(result.winner.has_value());
         CHECK(result.failures.empty());
-        CHECK(result.winner->outcome.error.relative < 1e-5);
+        CHECK(result.winner->outcome.error.relative <= 1e-4);  // split bf16 may win
     }
 }
 
