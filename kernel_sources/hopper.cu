@@ -13,19 +13,8 @@
 #include "hopper_shares.cuh"
 #include "hopper_stagger.cuh"
 #include "hopper_store.cuh"
-#include "wgmma_registers.cuh"
 
 namespace tconv::hopper {
-
-/// Registers of a thread: 64K are shared by the blocks of a multiprocessor, and what the copying warpgroup gives the
-/// others take.
-constexpr int k_all_registers = 65536;
-constexpr int registers_at_start = k_all_registers / (threads * config::blocks) / 8 * 8;
-constexpr int producer_registers = block_pack ? (walk ? 104 : 80) : consumers >= 3 ? 32 : 40;
-constexpr int registers_left =
-    ((registers_at_start > 255 ? 248 : registers_at_start) * (consumers + 1) - producer_registers) / consumers / 8 * 8;
-constexpr int consumer_registers = registers_left > 240 ? 240 : registers_left;
-constexpr bool share_registers = consumer_registers > registers_at_start;
 
 /// Parts that one product can take. Of 32 columns two neighbours, which halves the reads of the input; of more the
 /// assembler would make products of several sizes wait for each other.
@@ -147,24 +136,15 @@ __device__ __forceinline__ void multiply_pieces(float (&sums)[rows][product_n / 
     }
 }
 
-template <int Pieces>
-__device__ __forceinline__ void load_and_multiply(float (&sums)[rows][product_n / 2], Left& left,
-                                                  const unsigned char* input, const RowPlaces& places,
-                                                  const unsigned char* weights, int step, const int (&j)[3]) {
-    left.template load<Pieces>(input, places);
-    multiply_pieces<Pieces>(sums, left, weights, step, j);
-}
-
 /// Likewise, of block `block` of channels.
-__device__ __forceinline__ void multiply_step(float (&sums)[rows][product_n / 2], Left& left,
-                                              const unsigned char* input, const RowPlaces& places,
+__device__ __forceinline__ void multiply_step(float (&sums)[rows][product_n / 2], const Left& left,
                                               const unsigned char* weights, int block, int step, const int (&j)[3]) {
     if constexpr (channel_blocks == 1 || last_pieces == block_pieces) {
-        load_and_multiply<last_pieces>(sums, left, input, places, weights, step, j);
+        multiply_pieces<last_pieces>(sums, left, weights, step, j);
     } else if (block + 1 == channel_blocks) {
-        load_and_multiply<last_pieces>(sums, left, input, places, weights, step, j);
+        multiply_pieces<last_pieces>(sums, left, weights, step, j);
     } else {
-        load_and_multiply<block_pieces>(sums, left, input, places, weights, step, j);
+        multiply_pieces<block_pieces>(sums, left, weights, step, j);
     }
 }
 
@@ -211,13 +191,17 @@ __device__ __forceinline__ void multiply_tile(float (&sums)[rows][product_n / 2]
                         input += register_input ? raw_offset(d, h, w) * problem::element_bytes
                                                 : ((d * pitch_h + h) * pitch_w + w + tile.past_line) * k_operand_row;
                     }
-                    // The products of the step before read the registers that this one's are loaded into.
+                    Left next;
+                    if constexpr (loads_ahead) load_step(next, input, places, block);
+                    // The products of the step before read the registers that this one's will.
                     if constexpr (register_input) end_steps<0>(in_use, pipeline);
+                    if constexpr (!loads_ahead) load_step(next, input, places, block);
+                    left.take(next);
                     if constexpr (steps_wait) barrier_wait_together(pipeline.step.full[stage], turns.step.parity);
                     if constexpr (resident) barrier_wait_together(pipeline.resident[step / barrier_steps], 0);
                     const unsigned char* weights = pipeline.weights + (resident ? from : stage_place(stage));
                     if constexpr (resident) from += weight_bytes_of({block, j_d, j_h, j_w});
-                    multiply_step(sums, left, input, places, weights, block, step++, {j_d, j_h, j_w});
+                    multiply_step(sums, left, weights, block, step++, {j_d, j_h, j_w});
                     // The products of the step before are done once only this one's are pending.
                     if constexpr (!register_input) end_steps<1>(in_use, pipeline);
                     if constexpr (stagger) count_ahead(ahead, pipeline);
@@ -232,7 +216,9 @@ __device__ __forceinline__ void multiply_tile(float (&sums)[rows][product_n / 2]
             }
         }
     }
-    end_steps<0>(in_use, pipeline);
+    wgmma_wait<0>();
+    if constexpr (steps_wait) release<shared_step_ring>(pipeline.step, in_use.stage);
+    if constexpr (reuse && !register_input) release<shared_input_ring>(pipeline.input, in_use.input);
 }
 
 /// Where a thread's sums of product `product` of a split tile lie, behind the packed input: those of a warp in one

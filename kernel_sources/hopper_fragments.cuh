@@ -10,6 +10,7 @@
 #pragma once
 
 #include "hopper_pipeline.cuh"
+#include "wgmma_registers.cuh"
 
 namespace tconv::hopper {
 
@@ -67,6 +68,7 @@ struct SharedRows {
         input = step_input;
         places = &step_places;
     }
+    __device__ __forceinline__ void take(const SharedRows& others) { *this = others; }
     /// Piece `k` along K, that is a product's, of `Pieces`; split operands: high * high, high * low, low * high.
     template <int Pieces>
     __device__ __forceinline__ u64 piece(int row, int k) const {
@@ -78,8 +80,9 @@ struct SharedRows {
 };
 
 /// Registers of a step's rows: they are read until its products are complete.
+constexpr int fragment_parts = split ? 2 : 1;  // high and low ones
 struct Fragments {
-    u32 words[rows][split ? 2 : 1][block_pieces][4];
+    u32 words[rows][fragment_parts][block_pieces][4];
 
     template <int Pieces>
     __device__ __forceinline__ void load(const unsigned char* input, const RowPlaces& places) {
@@ -100,7 +103,7 @@ struct Fragments {
         } else if constexpr (split) {
             split_bf16(*reinterpret_cast<const float*>(source),
                        *reinterpret_cast<const float*>(source + raw_channel_bytes), words[row][0][piece][i],
-                       words[row][split][piece][i]);
+                       words[row][fragment_parts - 1][piece][i]);
         } else {
             const u32 second = *reinterpret_cast<const u16*>(source + raw_channel_bytes);
             words[row][0][piece][i] = *reinterpret_cast<const u16*>(source) | second << 16;
@@ -109,6 +112,18 @@ struct Fragments {
     template <int Pieces>
     __device__ __forceinline__ const u32 (&piece(int row, int k) const)[4] {
         return words[row][k / Pieces == 2 ? 1 : 0][k % Pieces];
+    }
+    /// What others have loaded, behind a wait for the products that read these.
+    __device__ __forceinline__ void take(const Fragments& others) {
+        constexpr int count = rows * fragment_parts * block_pieces;
+#pragma unroll
+        for (int i = 0; i < count; ++i) {
+            u32(&own)[4] = (&words[0][0][0])[i];
+#pragma unroll
+            for (int j = 0; j < 4; ++j)
+                own[j] = (&others.words[0][0][0])[i][j];
+            wgmma_take(own);
+        }
     }
 };
 
@@ -122,5 +137,18 @@ struct LeftOf<true> {
 };
 /// Operand A of a step's products.
 using Left = LeftOf<register_input>::type;
+
+/// Operand A of a step of block `block` of channels.
+__device__ __forceinline__ void load_step(Left& left, const unsigned char* input, const RowPlaces& places, int block) {
+    if (last_pieces < block_pieces && block + 1 == channel_blocks) {
+        left.template load<last_pieces>(input, places);
+    } else {
+        left.template load<block_pieces>(input, places);
+    }
+}
+
+/// A step's registers may be loaded while the products of the one before read theirs.
+constexpr bool loads_ahead =
+    register_input && rows * (product_n / 2 + 2 * fragment_parts * block_pieces * 4) + 48 <= consumer_registers;
 
 }  // namespace tconv::hopper

@@ -8,6 +8,16 @@
 
 namespace tconv::hopper {
 
+/// Registers of a thread: 64K are shared by the blocks of a multiprocessor, and what the copying warpgroup gives the
+/// others take.
+constexpr int k_all_registers = 65536;
+constexpr int registers_at_start = k_all_registers / (threads * config::blocks) / 8 * 8;
+constexpr int producer_registers = block_pack ? (walk ? 104 : 80) : consumers >= 3 ? 32 : 40;
+constexpr int registers_left =
+    ((registers_at_start > 255 ? 248 : registers_at_start) * (consumers + 1) - producer_registers) / consumers / 8 * 8;
+constexpr int consumer_registers = registers_left > 240 ? 240 : registers_left;
+constexpr bool share_registers = consumer_registers > registers_at_start;
+
 /// Barriers of stages of shared memory that are filled and used in turn.
 struct Ring {
     Barrier* full;   // the stage's operands have arrived
@@ -367,9 +377,12 @@ __device__ __forceinline__ void load_raw_boxes(const Pipeline& pipeline, const T
     for (int wave = 0; find_tile(tile, tile_in_wave(wave, pipeline.plan, pipeline.planned), batch); ++wave) {
         if (tile.taps() == 0) continue;
         const Walked walked = walked_planes(tile);
+#pragma unroll 1
         for (int plane = walked.begin; plane < walked.end; ++plane) {
             const int first_tap = walk ? plane_taps - 1 - plane : plane_boxes ? 0 : plane_taps - 1;
+#pragma unroll 1
             for (int block = tile.first_block; block < tile.end_block; ++block) {
+#pragma unroll 1
                 for (int i = 0; i < boxes_of(tile.taps_d); ++i)
                     load_shared_box(tile, block, first_tap + i, turns, pipeline, input);
             }
