@@ -3,14 +3,15 @@
 //
 // One warpgroup of a block only starts copies: boxes of positions by a tensor map of the input (channels last, 128
 // bytes of channels a position, zeros outside), weights as packed images; or tensors of 16 bits by tensor maps as they
-// are. (Its other warps may pack the input.) The others multiply what has arrived and store tiles of the output. A
-// block takes tile after tile, so the copies of the next tile run while the last one is stored. Two blocks may form a
-// cluster, whose producers load what both need once for both.
+// are. (Its other warps may pack the input, or load it.) The others multiply what has arrived and store tiles of the
+// output. A block takes tile after tile, so the copies of the next tile run while the last one is stored. Two blocks
+// may form a cluster, whose producers load what both need once for both.
 #include "hopper_block_pack.cuh"
 #include "hopper_fragments.cuh"
 #include "hopper_pack.cuh"
 #include "hopper_pipeline.cuh"
 #include "hopper_shares.cuh"
+#include "hopper_split_sums.cuh"
 #include "hopper_stagger.cuh"
 #include "hopper_store.cuh"
 
@@ -157,6 +158,7 @@ struct InUse {
 template <int Pending>
 __device__ __forceinline__ void end_steps(InUse& in_use, const Pipeline& pipeline) {
     wgmma_wait<Pending>();
+    if constexpr (reads_steps) fence_async_proxy();
     if (steps_wait && in_use.stage >= 0) release<shared_step_ring>(pipeline.step, in_use.stage);
     if (reuse && !register_input && in_use.input >= 0) {
         release<shared_input_ring>(pipeline.input, in_use.input);
@@ -191,13 +193,15 @@ __device__ __forceinline__ void multiply_tile(float (&sums)[rows][product_n / 2]
                         input += register_input ? raw_offset(d, h, w) * problem::element_bytes
                                                 : ((d * pitch_h + h) * pitch_w + w + tile.past_line) * k_operand_row;
                     }
+                    if constexpr (reads_steps) barrier_wait_together(pipeline.step.full[stage], turns.step.parity);
                     Left next;
                     if constexpr (loads_ahead) load_step(next, input, places, block);
                     // The products of the step before read the registers that this one's will.
                     if constexpr (register_input) end_steps<0>(in_use, pipeline);
                     if constexpr (!loads_ahead) load_step(next, input, places, block);
                     left.take(next);
-                    if constexpr (steps_wait) barrier_wait_together(pipeline.step.full[stage], turns.step.parity);
+                    if constexpr (steps_wait && !reads_steps)
+                        barrier_wait_together(pipeline.step.full[stage], turns.step.parity);
                     if constexpr (resident) barrier_wait_together(pipeline.resident[step / barrier_steps], 0);
                     const unsigned char* weights = pipeline.weights + (resident ? from : stage_place(stage));
                     if constexpr (resident) from += weight_bytes_of({block, j_d, j_h, j_w});
@@ -217,34 +221,9 @@ __device__ __forceinline__ void multiply_tile(float (&sums)[rows][product_n / 2]
         }
     }
     wgmma_wait<0>();
+    if constexpr (reads_steps) fence_async_proxy();
     if constexpr (steps_wait) release<shared_step_ring>(pipeline.step, in_use.stage);
     if constexpr (reuse && !register_input) release<shared_input_ring>(pipeline.input, in_use.input);
-}
-
-/// Where a thread's sums of product `product` of a split tile lie, behind the packed input: those of a warp in one
-/// line.
-__device__ __forceinline__ float* split_sums(unsigned char* workspace, int batch, int number, int product) {
-    const i64 product_in_all = static_cast<i64>(number) * consumers * rows + product;
-    const i64 input = packed_input ? batch * input_volume * packed_position : 0;
-    return reinterpret_cast<float*>(workspace + input) + product_in_all * (k_product_rows * tile_n) +
-           threadIdx.x % k_warpgroup * 4;
-}
-
-template <int N>
-__device__ __forceinline__ void store_split(const float (&sums)[N], float* target) {
-#pragma unroll
-    for (int i = 0; i < N; i += 4)
-        store<4>(target + i * k_warpgroup, Floats<4>{{sums[i], sums[i + 1], sums[i + 2], sums[i + 3]}});
-}
-
-__device__ __forceinline__ void add_split(float (&sums)[tile_n / 2], const float* source) {
-#pragma unroll
-    for (int i = 0; i < tile_n / 2; i += 4) {
-        const Floats<4> part = load<4>(source + i * k_warpgroup);
-#pragma unroll
-        for (int j = 0; j < 4; ++j)
-            sums[i + j] += part.v[j];
-    }
 }
 
 /// The sums of a tile's outputs to the output, or to where those of its splits meet.
@@ -374,7 +353,7 @@ extern "C" __global__ void __launch_bounds__(tconv::hopper::threads, tconv::conf
         if constexpr (block_pack) {
             if (threadIdx.x >= threads - k_packing_threads) pack_tiles(pipeline, input, batch);
         }
-        if (register_input && threadIdx.x == threads - 32) load_raw_boxes(pipeline, input, batch);
+        if (raw_boxes && !block_pack && threadIdx.x == threads - 32) load_raw_boxes(pipeline, input, batch);
         if (planned_tiles && threadIdx.x == consumers * k_warpgroup + 32) {
             plan_tiles(*pipeline.plan, batch);
             barrier_arrive(*pipeline.planned);

@@ -35,6 +35,7 @@ constexpr int eighth_row_bytes = (config::reuse == 1 ? raw_width : 8) * problem:
 
 /// Row `row` of product `part` of the tile, counted from the box's first element.
 __device__ __forceinline__ int raw_place(const Tile& tile, int part, int row) {
+    if constexpr (flat) return part * (block_channels * raw_channel) + row;
     if constexpr (in_lines) {
         const int place = tile.past_line + first_row(part) + row;
         return place / pitch_w * raw_width + place % pitch_w;
@@ -46,7 +47,7 @@ __device__ __forceinline__ int raw_place(const Tile& tile, int part, int row) {
 
 __device__ __forceinline__ void place_lane_rows(RowPlaces& places, const Tile& tile, int group) {
     const int lane = threadIdx.x % 32;
-    const int lead = box_corner<AxisW>(tile.q_w, tile.taps_w) & (raw_aligned - 1);
+    const int lead = flat ? 0 : box_corner<AxisW>(tile.q_w, tile.taps_w) & (raw_aligned - 1);
     const int first = lane % 4 * lane_channels * raw_channel + lead;
 #pragma unroll
     for (int row = 0; row < rows; ++row) {
@@ -146,6 +147,9 @@ __device__ __forceinline__ void load_step(Left& left, const unsigned char* input
         left.template load<block_pieces>(input, places);
     }
 }
+
+/// Boxes that arrive step by step, with the weights, are waited for before they are read.
+constexpr bool reads_steps = register_input && !reuse;
 
 /// A step's registers may be loaded while the products of the one before read theirs.
 constexpr bool loads_ahead =

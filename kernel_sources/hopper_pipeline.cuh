@@ -137,7 +137,7 @@ __device__ __forceinline__ void load_input(const Tile& tile, int block, int j_d,
         const int d = tile.q_d - tile.taps_d.offset - j_d * AxisD::offset_step;
         const int h = tile.q_h - tile.taps_h.offset - j_h * AxisH::offset_step;
         const int w = tile.q_w - tile.taps_w.offset - j_w * AxisW::offset_step;
-        if constexpr (register_input) {
+        if constexpr (raw_boxes) {
             const int first_channel = tile.group * in_group + block * block_channels;
             tma_load_box(stage, input, full, {w & -raw_aligned, h, d, first_channel, tile.batch});
         } else {

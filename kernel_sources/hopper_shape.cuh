@@ -29,16 +29,16 @@ constexpr bool split = config::math == 3;
 
 constexpr bool channels_last = problem::channels_last;
 constexpr bool packed_input = config::pack_input != 0;
-/// Tensors of 16 bits are read as they lie: an input, channels first, that no tap shifts is M-major; weights are
-/// N-major.
+/// Tensors are read as they lie: an input of 16 bits, channels first, that no tap shifts is M-major; such an input of
+/// 32 bits goes into registers. Weights of 16 bits are N-major.
 constexpr bool raw_input = config::raw_input != 0;
 constexpr bool raw_weights = config::raw_weights != 0;
-/// Channels-first input is brought into the operand's order inside the block; or read by the lanes that multiply, as it
-/// lies, into registers.
+/// Boxes of channels-first input are brought into the operand's order inside the block; or read by the lanes that
+/// multiply, as they lie, into registers.
 constexpr bool block_pack = config::block_pack == 1;
-constexpr bool register_input = config::block_pack == 2;
-constexpr bool raw_boxes = block_pack || register_input;
-constexpr Major input_major = raw_input ? Major::mn : Major::k;
+constexpr bool raw_boxes = config::block_pack != 0;
+constexpr bool register_input = config::block_pack == 2 || (raw_input && problem::element_bytes == 4);
+constexpr Major input_major = raw_input && !register_input ? Major::mn : Major::k;
 constexpr Major weight_major = raw_weights ? Major::mn : Major::k;
 
 /// Elements of the input's tensor map in an operand row: fp32 where it rounds them on the way, else 16 bits each.
@@ -100,7 +100,8 @@ constexpr int raw_width = config::raw_width;
 constexpr int raw_channel = pitch_d * config::raw_height * raw_width;
 constexpr int raw_channel_bytes = raw_channel * problem::element_bytes;
 constexpr int raw_aligned = 16 / problem::element_bytes;
-static_assert(!raw_boxes || (raw_width >= pitch_w + raw_aligned - 1 && raw_width % raw_aligned == 0),
+static_assert(!(raw_boxes || register_input) ||
+                  (raw_width >= pitch_w + raw_aligned - 1 && raw_width % raw_aligned == 0),
               "a line holds that of the box wherever it begins");
 /// An element of a channel, counted from its first.
 __device__ constexpr int raw_offset(int d, int h, int w) {
@@ -123,7 +124,7 @@ constexpr int run_positions = k_product_rows;
 constexpr int group_places = k_product_rows * rows - (tap_columns ? AxisW::halo : 0);
 constexpr int tile_places = consumers * group_places;
 constexpr int read_places = tile_places + (tap_columns ? AxisW::halo : 0);
-constexpr int run_bytes = run_positions * k_operand_row;
+constexpr int run_bytes = register_input ? block_channels * raw_channel_bytes : run_positions * k_operand_row;
 constexpr int entry_runs = static_cast<int>((input_volume + run_positions - 1) / run_positions);
 constexpr int plane_lines = config::plane_lines;
 constexpr int entry_planes = AxisD::most_positions();
@@ -142,7 +143,7 @@ static_assert(!tap_columns || (in_lines && box_n == 1 && (walk || AxisD::box == 
 constexpr int zero_rows = line_runs ? AxisW::halo : 0;
 static_assert(!flat || (AxisW::box == run_positions && AxisH::box * AxisD::box == 1 && box_rows == tile_m),
               "a box is whole runs");
-static_assert(!raw_input || (flat && run_positions == k_operand_values), "a run is an operand row");
+static_assert(!raw_input || (flat && run_positions == k_operand_values), "a run is an operand row, or a box of lanes'");
 
 /// Runs of a call.
 __device__ __forceinline__ int count_runs(int batch) {

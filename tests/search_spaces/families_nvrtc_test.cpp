@@ -127,6 +127,8 @@ TEST_CASE("NVRTC compiles inputs that are packed inside the block, or read as th
                            accept);
         }
     }
+    check_compiles("hopper", "2d n8 ci128 co64 g1 i256x256 k2x2 s2x2 p0x0 op0x0 d1x1 bias f32 nchw", draw,
+                   [](const Config& c) { return c.at("raw_input") == 1; });
 }
 
 TEST_CASE("NVRTC compiles lines that follow one another and plans of tiles of unlike length") {
