@@ -3,27 +3,19 @@
 //
 // One warpgroup of a block only starts copies: boxes of positions by a tensor map of the input (channels last, 128
 // bytes of channels a position, zeros outside), weights as packed images; or tensors of 16 bits by tensor maps as they
-// are. (Its other warps may pack the input.) The others multiply what has arrived and store tiles of the output. A
-// block takes tile after tile, so the copies of the next tile run while the last one is stored. Two blocks may form a
-// cluster, whose producers load what both need once for both.
+// are. (Its other warps may pack the input, or load it.) The others multiply what has arrived and store tiles of the
+// output. A block takes tile after tile, so the copies of the next tile run while the last one is stored. Two blocks
+// may form a cluster, whose producers load what both need once for both.
 #include "hopper_block_pack.cuh"
+#include "hopper_fragments.cuh"
 #include "hopper_pack.cuh"
 #include "hopper_pipeline.cuh"
 #include "hopper_shares.cuh"
+#include "hopper_split_sums.cuh"
 #include "hopper_stagger.cuh"
 #include "hopper_store.cuh"
 
 namespace tconv::hopper {
-
-/// Registers of a thread: 64K are shared by the blocks of a multiprocessor, and what the copying warpgroup gives the
-/// others take.
-constexpr int k_all_registers = 65536;
-constexpr int registers_at_start = k_all_registers / (threads * config::blocks) / 8 * 8;
-constexpr int producer_registers = block_pack ? (walk ? 104 : 80) : consumers >= 3 ? 32 : 40;
-constexpr int registers_left =
-    ((registers_at_start > 255 ? 248 : registers_at_start) * (consumers + 1) - producer_registers) / consumers / 8 * 8;
-constexpr int consumer_registers = registers_left > 240 ? 240 : registers_left;
-constexpr bool share_registers = consumer_registers > registers_at_start;
 
 /// Parts that one product can take. Of 32 columns two neighbours, which halves the reads of the input; of more the
 /// assembler would make products of several sizes wait for each other.
@@ -68,13 +60,17 @@ __device__ constexpr Run run_from(int from, const StepParts& step) {
     return run;
 }
 
-/// Of a step's operands piece `k` along K, that is a product's, of `Pieces`. Split operands: high * high, high * low,
-/// low * high.
-template <int Pieces>
-__device__ __forceinline__ u64 left_piece(const unsigned char* left, int k) {
-    if constexpr (raw_input) return wgmma_operand_mn(left + k * k_mn_major_step, run_bytes);
-    return wgmma_operand(left, (k / Pieces == 2 ? k_operand_row / 2 : 0) + k % Pieces * k_operand_step, input_eights);
+/// Starts a product whose operand A lies in shared memory, or in registers.
+template <int N>
+__device__ __forceinline__ void start(float (&sums)[N / 2], u64 left, u64 right, bool add) {
+    wgmma_start<Operand, N, input_major, weight_major>(sums, left, right, add);
 }
+template <int N>
+__device__ __forceinline__ void start(float (&sums)[N / 2], const u32 (&left)[4], u64 right, bool add) {
+    wgmma_start<Operand, N>(sums, left, right, add);
+}
+
+/// Piece `k` of a step's weights (SharedRows::piece).
 template <int Pieces>
 __device__ __forceinline__ u64 right_piece(const unsigned char* right, int k) {
     if constexpr (raw_weights) return wgmma_operand_mn(right + k * k_mn_major_step, weight_box);
@@ -83,16 +79,15 @@ __device__ __forceinline__ u64 right_piece(const unsigned char* right, int k) {
 
 /// The products of piece `k` of a row of 64 in step number `step` for the ranges' parts from part From on, whose
 /// weights come after those of `Before` others.
-template <int Pieces, class D, class H, class W, int From, int Before>
-__device__ __forceinline__ void multiply_piece(float (&sums)[product_n / 2], u64 left, const unsigned char* weights,
-                                               int k, int step) {
+template <int Pieces, class D, class H, class W, int From, int Before, class Piece>
+__device__ __forceinline__ void multiply_piece(float (&sums)[product_n / 2], const Piece& left,
+                                               const unsigned char* weights, int k, int step) {
     constexpr Run run = run_from(From, {D::value, H::value, W::value});
     if constexpr (run.count > 0) {
         constexpr int n = run.count * part_n;
         const bool add = k > 0 || zeroed || step > begin_of(run.first);
-        wgmma_start<Operand, n, input_major, weight_major>(
-            reinterpret_cast<float(&)[n / 2]>(sums[run.first * (part_n / 2)]), left,
-            right_piece<Pieces>(weights + Before * part_bytes, k), add);
+        start<n>(reinterpret_cast<float(&)[n / 2]>(sums[run.first * (part_n / 2)]), left,
+                 right_piece<Pieces>(weights + Before * part_bytes, k), add);
         multiply_piece<Pieces, D, H, W, run.first + run.count, Before + run.count>(sums, left, weights, k, step);
     }
 }
@@ -113,18 +108,17 @@ struct PartsOf<1> {
 /// The products of one step, the tile's number `step` and number `j` along each axis; `Ranges` are its parts along the
 /// first axes. All parts have taps but, of some, in the first or the last step along an axis.
 template <int Pieces, class... Ranges>
-__device__ __forceinline__ void multiply_pieces(float (&sums)[rows][product_n / 2], const unsigned char* input,
-                                                const int (&first_rows)[rows], const unsigned char* weights, int step,
-                                                const int (&j)[3]) {
+__device__ __forceinline__ void multiply_pieces(float (&sums)[rows][product_n / 2], const Left& left,
+                                                const unsigned char* weights, int step, const int (&j)[3]) {
     constexpr int axis = sizeof...(Ranges);
     if constexpr (axis == 3) {
         constexpr int products = split ? 3 * Pieces : Pieces;
         wgmma_fence();
 #pragma unroll
         for (int i = 0; i < rows * products; ++i) {
-            const unsigned char* left = input + first_rows[i / products] * k_operand_row;
+            const int row = i / products;
             const int k = i % products;
-            multiply_piece<Pieces, Ranges..., 0, 0>(sums[i / products], left_piece<Pieces>(left, k), weights, k, step);
+            multiply_piece<Pieces, Ranges..., 0, 0>(sums[row], left.template piece<Pieces>(row, k), weights, k, step);
         }
         wgmma_commit();
     } else {
@@ -134,36 +128,50 @@ __device__ __forceinline__ void multiply_pieces(float (&sums)[rows][product_n / 
         constexpr bool begins = first.count() < Own::count;
         constexpr bool ends = last.count() < Own::count && Own::steps > 1;
         if (begins && j[axis] == 0) {
-            multiply_pieces<Pieces, Ranges..., Range<first.begin, first.end>>(sums, input, first_rows, weights, step,
-                                                                              j);
+            multiply_pieces<Pieces, Ranges..., Range<first.begin, first.end>>(sums, left, weights, step, j);
         } else if (ends && j[axis] + 1 == Own::steps) {
-            multiply_pieces<Pieces, Ranges..., Range<last.begin, last.end>>(sums, input, first_rows, weights, step, j);
+            multiply_pieces<Pieces, Ranges..., Range<last.begin, last.end>>(sums, left, weights, step, j);
         } else if constexpr (Own::steps > begins + ends) {
-            multiply_pieces<Pieces, Ranges..., Range<0, Own::count>>(sums, input, first_rows, weights, step, j);
+            multiply_pieces<Pieces, Ranges..., Range<0, Own::count>>(sums, left, weights, step, j);
         }
     }
 }
 
 /// Likewise, of block `block` of channels.
-__device__ __forceinline__ void multiply_step(float (&sums)[rows][product_n / 2], const unsigned char* input,
-                                              const int (&first_rows)[rows], const unsigned char* weights, int block,
-                                              int step, const int (&j)[3]) {
+__device__ __forceinline__ void multiply_step(float (&sums)[rows][product_n / 2], const Left& left,
+                                              const unsigned char* weights, int block, int step, const int (&j)[3]) {
     if constexpr (channel_blocks == 1 || last_pieces == block_pieces) {
-        multiply_pieces<last_pieces>(sums, input, first_rows, weights, step, j);
+        multiply_pieces<last_pieces>(sums, left, weights, step, j);
     } else if (block + 1 == channel_blocks) {
-        multiply_pieces<last_pieces>(sums, input, first_rows, weights, step, j);
+        multiply_pieces<last_pieces>(sums, left, weights, step, j);
     } else {
-        multiply_pieces<block_pieces>(sums, input, first_rows, weights, step, j);
+        multiply_pieces<block_pieces>(sums, left, weights, step, j);
+    }
+}
+
+/// What products in flight still read.
+struct InUse {
+    int stage = -1;
+    int input = -1;
+};
+/// Waits until at most `Pending` steps are in flight, and gives back what those before have read.
+template <int Pending>
+__device__ __forceinline__ void end_steps(InUse& in_use, const Pipeline& pipeline) {
+    wgmma_wait<Pending>();
+    if constexpr (reads_steps) fence_async_proxy();
+    if (steps_wait && in_use.stage >= 0) release<shared_step_ring>(pipeline.step, in_use.stage);
+    if (reuse && !register_input && in_use.input >= 0) {
+        release<shared_input_ring>(pipeline.input, in_use.input);
+        in_use.input = -1;
     }
 }
 
 __device__ __forceinline__ void multiply_tile(float (&sums)[rows][product_n / 2], const Tile& tile, Turns& turns,
-                                              const Pipeline& pipeline, const int (&first_rows)[rows], int& ahead) {
+                                              const Pipeline& pipeline, const RowPlaces& places, int& ahead) {
     if (!walk && (zeroed || tile.taps() == 0)) set_zero(sums);
     if (tile.taps() == 0) return;
-    // What the products in flight still read.
-    int used_stage = -1;
-    int used_input = -1;
+    InUse in_use;
+    Left left;
     int step = 0;
     int from = 0;
 #pragma unroll 1
@@ -182,60 +190,40 @@ __device__ __forceinline__ void multiply_tile(float (&sums)[rows][product_n / 2]
                         const int d = plane_boxes ? 0 : (AxisD::max_taps - 1 - j_d) * AxisD::offset_step;
                         const int h = (AxisH::max_taps - 1 - j_h) * AxisH::offset_step;
                         const int w = tap_columns ? 0 : (AxisW::max_taps - 1 - j_w) * AxisW::offset_step;
-                        input += ((d * pitch_h + h) * pitch_w + w + tile.past_line) * k_operand_row;
+                        input += register_input ? raw_offset(d, h, w) * problem::element_bytes
+                                                : ((d * pitch_h + h) * pitch_w + w + tile.past_line) * k_operand_row;
                     }
-                    if constexpr (steps_wait) barrier_wait_together(pipeline.step.full[stage], turns.step.parity);
+                    if constexpr (reads_steps) barrier_wait_together(pipeline.step.full[stage], turns.step.parity);
+                    Left next;
+                    if constexpr (loads_ahead) load_step(next, input, places, block);
+                    // The products of the step before read the registers that this one's will.
+                    if constexpr (register_input) end_steps<0>(in_use, pipeline);
+                    if constexpr (!loads_ahead) load_step(next, input, places, block);
+                    left.take(next);
+                    if constexpr (steps_wait && !reads_steps)
+                        barrier_wait_together(pipeline.step.full[stage], turns.step.parity);
                     if constexpr (resident) barrier_wait_together(pipeline.resident[step / barrier_steps], 0);
                     const unsigned char* weights = pipeline.weights + (resident ? from : stage_place(stage));
                     if constexpr (resident) from += weight_bytes_of({block, j_d, j_h, j_w});
-                    multiply_step(sums, input, first_rows, weights, block, step++, {j_d, j_h, j_w});
+                    multiply_step(sums, left, weights, block, step++, {j_d, j_h, j_w});
                     // The products of the step before are done once only this one's are pending.
-                    wgmma_wait<1>();
-                    if (steps_wait && used_stage >= 0) release<shared_step_ring>(pipeline.step, used_stage);
-                    if (reuse && used_input >= 0) {
-                        release<shared_input_ring>(pipeline.input, used_input);
-                        used_input = -1;
-                    }
+                    if constexpr (!register_input) end_steps<1>(in_use, pipeline);
                     if constexpr (stagger) count_ahead(ahead, pipeline);
-                    used_stage = stage;
+                    in_use.stage = stage;
                     if constexpr (steps_wait) turns.step.advance();
                 }
             }
             if (reuse && (plane_boxes || j_d + 1 == steps_d(tile.taps_d))) {
-                used_input = turns.input.stage;
+                in_use.input = turns.input.stage;
+                if constexpr (register_input) barrier_arrive_after_reads(pipeline.input.empty[in_use.input]);
                 turns.input.advance();
             }
         }
     }
     wgmma_wait<0>();
-    if constexpr (steps_wait) release<shared_step_ring>(pipeline.step, used_stage);
-    if constexpr (reuse) release<shared_input_ring>(pipeline.input, used_input);
-}
-
-/// Where a thread's sums of product `product` of a split tile lie, behind the packed input: those of a warp in one
-/// line.
-__device__ __forceinline__ float* split_sums(unsigned char* workspace, int batch, int number, int product) {
-    const i64 product_in_all = static_cast<i64>(number) * consumers * rows + product;
-    const i64 input = packed_input ? batch * input_volume * packed_position : 0;
-    return reinterpret_cast<float*>(workspace + input) + product_in_all * (k_product_rows * tile_n) +
-           threadIdx.x % k_warpgroup * 4;
-}
-
-template <int N>
-__device__ __forceinline__ void store_split(const float (&sums)[N], float* target) {
-#pragma unroll
-    for (int i = 0; i < N; i += 4)
-        store<4>(target + i * k_warpgroup, Floats<4>{{sums[i], sums[i + 1], sums[i + 2], sums[i + 3]}});
-}
-
-__device__ __forceinline__ void add_split(float (&sums)[tile_n / 2], const float* source) {
-#pragma unroll
-    for (int i = 0; i < tile_n / 2; i += 4) {
-        const Floats<4> part = load<4>(source + i * k_warpgroup);
-#pragma unroll
-        for (int j = 0; j < 4; ++j)
-            sums[i + j] += part.v[j];
-    }
+    if constexpr (reads_steps) fence_async_proxy();
+    if constexpr (steps_wait) release<shared_step_ring>(pipeline.step, in_use.stage);
+    if constexpr (reuse && !register_input) release<shared_input_ring>(pipeline.input, in_use.input);
 }
 
 /// The sums of a tile's outputs to the output, or to where those of its splits meet.
@@ -273,7 +261,7 @@ __device__ __forceinline__ void leave_plane(float (&sums)[rows][N], Tile& reache
 /// the first of which is then complete.
 template <int N>
 __device__ __forceinline__ void walk_planes(float (&sums)[rows][N], const Tile& tile, Turns& turns,
-                                            const Pipeline& pipeline, const int (&first_rows)[rows], int& ahead,
+                                            const Pipeline& pipeline, const RowPlaces& places, int& ahead,
                                             const Element* bias, Element* output, int batch) {
     set_zero(sums);
     const Walked walked = walked_planes(tile);
@@ -281,7 +269,7 @@ __device__ __forceinline__ void walk_planes(float (&sums)[rows][N], const Tile& 
     reached.q_d += walked.begin - (plane_taps - 1);
 #pragma unroll 1
     for (int plane = walked.begin; plane < walked.end; ++plane) {
-        multiply_tile(sums, tile, turns, pipeline, first_rows, ahead);
+        multiply_tile(sums, tile, turns, pipeline, places, ahead);
         leave_plane(sums, reached, plane, pipeline, bias, output, batch);
     }
 #pragma unroll 1
@@ -292,10 +280,8 @@ __device__ __forceinline__ void walk_planes(float (&sums)[rows][N], const Tile& 
 __device__ __forceinline__ void multiply_tiles(const Pipeline& pipeline, const Element* bias, Element* output,
                                                unsigned char* workspace, int batch) {
     const int group = threadIdx.x / k_warpgroup;
-    int first_rows[rows];
-#pragma unroll
-    for (int row = 0; row < rows; ++row)
-        first_rows[row] = first_row(group * rows + row);
+    RowPlaces places;
+    if constexpr (!register_input) place_operand_rows(places, group);
     Turns turns;
     Tile tile{};
     int ahead = 0;
@@ -305,11 +291,12 @@ __device__ __forceinline__ void multiply_tiles(const Pipeline& pipeline, const E
             if (group > 0) barrier_wait_together(pipeline.ahead[group - 1], 0);
             ahead = steps_ahead(tile);
         }
+        if constexpr (register_input) place_lane_rows(places, tile, group);
         float sums[rows][product_n / 2];
         if constexpr (walk) {
-            walk_planes(sums, tile, turns, pipeline, first_rows, ahead, bias, output, batch);
+            walk_planes(sums, tile, turns, pipeline, places, ahead, bias, output, batch);
         } else {
-            multiply_tile(sums, tile, turns, pipeline, first_rows, ahead);
+            multiply_tile(sums, tile, turns, pipeline, places, ahead);
         }
         if (stagger && ahead > 0) {
             ahead = 1;
@@ -357,8 +344,8 @@ extern "C" __global__ void __launch_bounds__(tconv::hopper::threads, tconv::conf
     if constexpr (zero_rows > 0) clear_behind_boxes(pipeline);
     sync_all();
     let_next_launch_start();
-    // Packed inside the block, the input does not depend on it: only who loads weights waits.
-    if (!block_pack || threadIdx.x == consumers * k_warpgroup) wait_for_launch_before();
+    // The input as it lies does not depend on it: only who loads weights waits.
+    if (!raw_boxes || threadIdx.x == consumers * k_warpgroup) wait_for_launch_before();
 
     if (threadIdx.x / k_warpgroup == consumers) {
         if constexpr (share_registers) give_registers<producer_registers>();
@@ -366,6 +353,7 @@ extern "C" __global__ void __launch_bounds__(tconv::hopper::threads, tconv::conf
         if constexpr (block_pack) {
             if (threadIdx.x >= threads - k_packing_threads) pack_tiles(pipeline, input, batch);
         }
+        if (raw_boxes && !block_pack && threadIdx.x == threads - 32) load_raw_boxes(pipeline, input, batch);
         if (planned_tiles && threadIdx.x == consumers * k_warpgroup + 32) {
             plan_tiles(*pipeline.plan, batch);
             barrier_arrive(*pipeline.planned);

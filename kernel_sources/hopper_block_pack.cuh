@@ -11,11 +11,8 @@ namespace tconv::hopper {
 
 constexpr int k_packing_threads = 32 * k_packing_warps;
 
-// A slice: [batch entry][channel][depth][height][width]. Its lines begin at a multiple of 16 bytes, so the box does
-// some elements (the lead) after them.
 constexpr int raw_lines = pitch_d * pitch_h;
-constexpr int raw_channel_bytes = raw_lines * config::raw_width * problem::element_bytes;
-constexpr int raw_aligned = 16 / problem::element_bytes;
+static_assert(!block_pack || config::raw_height == pitch_h, "a slice has no other lines");
 /// Channels that a thread turns at a time, the 16-byte pieces of an operand row that they fill, and how many times as
 /// many a slice has.
 constexpr int k_eight = 8;
@@ -28,14 +25,12 @@ static_assert(!block_pack || piece_channels % config::raw_channels == 0, "a prod
 __device__ constexpr int slices_of(int block) {
     return block + 1 == channel_blocks ? last_slices : box_slices;
 }
-static_assert(!block_pack || (config::raw_width >= pitch_w + raw_aligned - 1 && config::raw_width % raw_aligned == 0),
-              "a line holds that of the box wherever it begins");
 static_assert(!block_pack || raw_stage >= box_n * config::raw_channels * raw_channel_bytes, "a slice fits");
 
 /// Positions that a thread turns together: neighbours that lie in a word.
 constexpr int neighbours = 4 / problem::element_bytes;
 /// Items of a line: fours of words, whole lines where that is as many, so that lanes read word after word.
-constexpr int line_words = config::raw_width / neighbours;
+constexpr int line_words = raw_width / neighbours;
 constexpr int fours_of_words = ((neighbours == 1 ? pitch_w : pitch_w / 2 + 1) + 3) / 4 * 4;
 constexpr int line_items = fours_of_words < line_words ? fours_of_words : line_words;
 constexpr int slice_items = slice_eights * box_n * raw_lines * line_items;
@@ -131,17 +126,6 @@ __device__ __forceinline__ void pack_slice(unsigned char* stage, const unsigned 
         if (i + 1 < rounds) next = load_eight(raw + items.all[i + 1].source);
         store_eight(stage, items, i, slice, eight);
     }
-}
-
-/// First position along an axis that any tap of a tile reads.
-template <class Axis>
-__device__ __forceinline__ int box_corner(int q, const Taps& taps) {
-    return q - taps.offset - Axis::halo;
-}
-
-/// Boxes of a block of channels: one, or where taps along the depth have their own one each.
-__device__ __forceinline__ int boxes_of(const Taps& taps_d) {
-    return plane_boxes ? steps_d(taps_d) : 1;
 }
 
 /// What is to be copied next: slice after slice of the boxes of tile after tile, in the order of load_tile.

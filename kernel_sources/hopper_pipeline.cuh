@@ -8,6 +8,16 @@
 
 namespace tconv::hopper {
 
+/// Registers of a thread: 64K are shared by the blocks of a multiprocessor, and what the copying warpgroup gives the
+/// others take.
+constexpr int k_all_registers = 65536;
+constexpr int registers_at_start = k_all_registers / (threads * config::blocks) / 8 * 8;
+constexpr int producer_registers = block_pack ? (walk ? 104 : 80) : consumers >= 3 ? 32 : 40;
+constexpr int registers_left =
+    ((registers_at_start > 255 ? 248 : registers_at_start) * (consumers + 1) - producer_registers) / consumers / 8 * 8;
+constexpr int consumer_registers = registers_left > 240 ? 240 : registers_left;
+constexpr bool share_registers = consumer_registers > registers_at_start;
+
 /// Barriers of stages of shared memory that are filled and used in turn.
 struct Ring {
     Barrier* full;   // the stage's operands have arrived
@@ -127,7 +137,12 @@ __device__ __forceinline__ void load_input(const Tile& tile, int block, int j_d,
         const int d = tile.q_d - tile.taps_d.offset - j_d * AxisD::offset_step;
         const int h = tile.q_h - tile.taps_h.offset - j_h * AxisH::offset_step;
         const int w = tile.q_w - tile.taps_w.offset - j_w * AxisW::offset_step;
-        load_box<share_input>(turn, stage, input, full, {channel, w, h, d, tile.batch});
+        if constexpr (raw_boxes) {
+            const int first_channel = tile.group * in_group + block * block_channels;
+            tma_load_box(stage, input, full, {w & -raw_aligned, h, d, first_channel, tile.batch});
+        } else {
+            load_box<share_input>(turn, stage, input, full, {channel, w, h, d, tile.batch});
+        }
     }
 }
 
@@ -198,7 +213,7 @@ __device__ __forceinline__ void load_shared_box(const Tile& tile, int block, int
                                                 const Pipeline& pipeline, const TensorMap& input) {
     Barrier& full = pipeline.input.full[turns.input.stage];
     barrier_wait(pipeline.input.empty[turns.input.stage], turns.input.parity ^ 1);
-    barrier_arrive_and_expect(full, input_rows * k_operand_row);
+    barrier_arrive_and_expect(full, box_bytes);
     load_input(tile, block, j_d, AxisH::max_taps - 1, AxisW::max_taps - 1, turns.input.number(),
                pipeline.inputs + turns.input.stage * input_stage, input, full);
     turns.input.advance();
@@ -206,17 +221,16 @@ __device__ __forceinline__ void load_shared_box(const Tile& tile, int block, int
 
 __device__ __forceinline__ void load_tile(const Tile& tile, int plane, Turns& turns, const Pipeline& pipeline,
                                           const TensorMap& input, const Weights& weights) {
-    constexpr int input_bytes = input_rows * k_operand_row;
     int from = tile.first_block * block_weight_bytes(tile);
     for (int block = tile.first_block; block < tile.end_block; ++block) {
         if constexpr (reuse) {
             if (tile.taps() == 0) return;
         }
-        if constexpr (reuse && !block_pack && !plane_boxes)
+        if constexpr (reuse && !raw_boxes && !plane_boxes)
             load_shared_box(tile, block, AxisD::max_taps - 1, turns, pipeline, input);
         if constexpr (!steps_wait && !plane_boxes) continue;
         for (int j_d = 0; j_d < steps_d(tile.taps_d); ++j_d) {
-            if constexpr (plane_boxes && !block_pack)
+            if constexpr (plane_boxes && !raw_boxes)
                 load_shared_box(tile, block, walk ? plane_taps - 1 - plane : j_d, turns, pipeline, input);
             if constexpr (!steps_wait) continue;
             for (int j_h = 0; j_h < tile.taps_h.count; ++j_h) {
@@ -226,7 +240,7 @@ __device__ __forceinline__ void load_tile(const Tile& tile, int plane, Turns& tu
                     barrier_wait(pipeline.step.empty[stage], turns.step.parity ^ 1);
                     const Step step{block, j_d, j_h, j_w};
                     const int weight_bytes = resident ? 0 : weight_bytes_of(step);
-                    barrier_arrive_and_expect(full, weight_bytes + (reuse ? 0 : input_bytes));
+                    barrier_arrive_and_expect(full, weight_bytes + (reuse ? 0 : box_bytes));
                     if constexpr (!reuse)
                         load_input(tile, block, j_d, j_h, j_w, turns.step.number(),
                                    pipeline.inputs + stage * input_stage, input, full);
@@ -353,6 +367,26 @@ __device__ __forceinline__ void load_tiles(const Pipeline& pipeline, const Tenso
         const Walked walked = walked_planes(tile);
         for (int plane = walked.begin; plane < walked.end; ++plane)
             load_tile(tile, plane, turns, pipeline, input, weights);
+    }
+}
+
+/// Raw boxes of all tiles, by a thread of its own: they wait for no weights.
+__device__ __forceinline__ void load_raw_boxes(const Pipeline& pipeline, const TensorMap& input, int batch) {
+    Turns turns;
+    Tile tile{};
+    for (int wave = 0; find_tile(tile, tile_in_wave(wave, pipeline.plan, pipeline.planned), batch); ++wave) {
+        if (tile.taps() == 0) continue;
+        const Walked walked = walked_planes(tile);
+#pragma unroll 1
+        for (int plane = walked.begin; plane < walked.end; ++plane) {
+            const int first_tap = walk ? plane_taps - 1 - plane : plane_boxes ? 0 : plane_taps - 1;
+#pragma unroll 1
+            for (int block = tile.first_block; block < tile.end_block; ++block) {
+#pragma unroll 1
+                for (int i = 0; i < boxes_of(tile.taps_d); ++i)
+                    load_shared_box(tile, block, first_tap + i, turns, pipeline, input);
+            }
+        }
     }
 }
 

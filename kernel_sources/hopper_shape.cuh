@@ -29,13 +29,16 @@ constexpr bool split = config::math == 3;
 
 constexpr bool channels_last = problem::channels_last;
 constexpr bool packed_input = config::pack_input != 0;
-/// Tensors of 16 bits are read as they lie: an input, channels first, that no tap shifts is M-major; weights are
-/// N-major.
+/// Tensors are read as they lie: an input of 16 bits, channels first, that no tap shifts is M-major; such an input of
+/// 32 bits goes into registers. Weights of 16 bits are N-major.
 constexpr bool raw_input = config::raw_input != 0;
 constexpr bool raw_weights = config::raw_weights != 0;
-/// Channels-first input is brought into the operand's order inside the block.
-constexpr bool block_pack = config::block_pack != 0;
-constexpr Major input_major = raw_input ? Major::mn : Major::k;
+/// Boxes of channels-first input are brought into the operand's order inside the block; or read by the lanes that
+/// multiply, as they lie, into registers.
+constexpr bool block_pack = config::block_pack == 1;
+constexpr bool raw_boxes = config::block_pack != 0;
+constexpr bool register_input = config::block_pack == 2 || (raw_input && problem::element_bytes == 4);
+constexpr Major input_major = raw_input && !register_input ? Major::mn : Major::k;
 constexpr Major weight_major = raw_weights ? Major::mn : Major::k;
 
 /// Elements of the input's tensor map in an operand row: fp32 where it rounds them on the way, else 16 bits each.
@@ -82,7 +85,7 @@ constexpr int part_w = config::reuse == 2 ? k_product_rows : 8;
 constexpr int part_h = k_product_rows / part_w;
 constexpr int parts_w = AxisW::box / part_w;
 constexpr int parts_h = AxisH::box / part_h;
-static_assert(!block_pack || (reuse && (!in_lines || config::tap_columns != 0) && !channels_last && !packed_input),
+static_assert(!raw_boxes || (reuse && (!in_lines || config::tap_columns != 0) && !channels_last && !packed_input),
               "a box is packed once for all taps");
 static_assert(!reuse || in_lines || (box_rows == tile_m && AxisW::box % part_w == 0 && AxisH::box % part_h == 0),
               "a box is whole products");
@@ -90,6 +93,20 @@ constexpr int pitch_w = in_lines ? config::line_places : AxisW::box + (reuse ? A
 constexpr int pitch_h = AxisH::box + (reuse ? AxisH::halo : 0);
 constexpr int pitch_d = plane_boxes ? 1 : AxisD::box + (reuse ? AxisD::halo : 0);
 constexpr int input_rows = (in_lines ? 1 : box_n) * pitch_d * pitch_h * pitch_w;
+
+// A box of channels-first input as it lies: [batch entry][channel][depth][height][width]. Its lines begin at a multiple
+// of 16 bytes, so the box does some elements (the lead) after them.
+constexpr int raw_width = config::raw_width;
+constexpr int raw_channel = pitch_d * config::raw_height * raw_width;
+constexpr int raw_channel_bytes = raw_channel * problem::element_bytes;
+constexpr int raw_aligned = 16 / problem::element_bytes;
+static_assert(!(raw_boxes || register_input) ||
+                  (raw_width >= pitch_w + raw_aligned - 1 && raw_width % raw_aligned == 0),
+              "a line holds that of the box wherever it begins");
+/// An element of a channel, counted from its first.
+__device__ constexpr int raw_offset(int d, int h, int w) {
+    return (d * config::raw_height + h) * raw_width + w;
+}
 
 // Where no tap shifts the input (flat), the positions of all entries may be one axis, cut into runs of 64, which are
 // one product's; a box is runs behind one another. Raw input begins a run with each entry: there a run is an operand
@@ -107,7 +124,7 @@ constexpr int run_positions = k_product_rows;
 constexpr int group_places = k_product_rows * rows - (tap_columns ? AxisW::halo : 0);
 constexpr int tile_places = consumers * group_places;
 constexpr int read_places = tile_places + (tap_columns ? AxisW::halo : 0);
-constexpr int run_bytes = run_positions * k_operand_row;
+constexpr int run_bytes = register_input ? block_channels * raw_channel_bytes : run_positions * k_operand_row;
 constexpr int entry_runs = static_cast<int>((input_volume + run_positions - 1) / run_positions);
 constexpr int plane_lines = config::plane_lines;
 constexpr int entry_planes = AxisD::most_positions();
@@ -126,7 +143,7 @@ static_assert(!tap_columns || (in_lines && box_n == 1 && (walk || AxisD::box == 
 constexpr int zero_rows = line_runs ? AxisW::halo : 0;
 static_assert(!flat || (AxisW::box == run_positions && AxisH::box * AxisD::box == 1 && box_rows == tile_m),
               "a box is whole runs");
-static_assert(!raw_input || (flat && run_positions == k_operand_values), "a run is an operand row");
+static_assert(!raw_input || (flat && run_positions == k_operand_values), "a run is an operand row, or a box of lanes'");
 
 /// Runs of a call.
 __device__ __forceinline__ int count_runs(int batch) {
@@ -147,7 +164,9 @@ constexpr int step_stages = config::step_stages;
 constexpr int weight_stages = config::weight_stages;
 /// Steps of resident weights that arrive at one of at most 32 barriers.
 constexpr int barrier_steps = (weight_stages + 31) / 32;
-constexpr int input_stage = ((reuse ? input_rows + zero_rows : tile_m) * k_operand_row + 1023) / 1024 * 1024;
+constexpr int box_bytes = register_input ? box_n * block_channels * raw_channel_bytes : input_rows * k_operand_row;
+constexpr int stage_bytes = register_input ? box_bytes : (reuse ? input_rows + zero_rows : tile_m) * k_operand_row;
+constexpr int input_stage = (stage_bytes + 1023) / 1024 * 1024;
 /// Raw weights are boxes of 64 columns.
 constexpr int weight_boxes = (tile_n + k_operand_values - 1) / k_operand_values;
 constexpr int weight_box = block_channels * k_operand_row;

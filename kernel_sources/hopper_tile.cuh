@@ -205,15 +205,34 @@ __device__ __forceinline__ Position position_of(const Tile& tile, int row, int b
             (tile.q_w + w) * AxisW::stride + tile.phase_w - AxisW::before};
 }
 
+/// The first position of product `part` within a box of whole products.
+struct BoxPlace {
+    int n, d, h, w;
+};
+__device__ __forceinline__ BoxPlace corner_of(int part) {
+    const int w = split_off(part, parts_w) * part_w;
+    const int h = split_off(part, parts_h) * part_h;
+    const int d = split_off(part, AxisD::box);
+    return {part, d, h, w};
+}
 /// The first row of the input's tile that product `part` of the tile takes at no shift; of lines, behind the tile's
 /// first place.
 __device__ __forceinline__ int first_row(int part) {
     if constexpr (tap_columns) return part / rows * group_places + part % rows * k_product_rows;
     if constexpr (!reuse || in_lines) return part * k_product_rows;
-    const int w = split_off(part, parts_w) * part_w;
-    const int h = split_off(part, parts_h) * part_h;
-    const int d = split_off(part, AxisD::box);
-    return ((part * pitch_d + d) * pitch_h + h) * pitch_w + w;
+    const BoxPlace corner = corner_of(part);
+    return ((corner.n * pitch_d + corner.d) * pitch_h + corner.h) * pitch_w + corner.w;
+}
+
+/// First position along an axis that any tap of a tile reads.
+template <class Axis>
+__device__ __forceinline__ int box_corner(int q, const Taps& taps) {
+    return q - taps.offset - Axis::halo;
+}
+
+/// Boxes of a block of channels: one, or where taps along the depth have their own one each.
+__device__ __forceinline__ int boxes_of(const Taps& taps_d) {
+    return plane_boxes ? steps_d(taps_d) : 1;
 }
 
 /// Offset of an output element, or -1 where it lies outside.

@@ -55,6 +55,12 @@ inline constexpr std::array k_products{
     Product{"wgmma_registers_bf16_128", 64, 128, 128, true},
     Product{"wgmma_registers_f16_192", 64, 192, 128, true},
     Product{"wgmma_registers_tf32_256", 64, 256, 128, true},
+    Product{"wgmma_registers_swizzled_tf32_216", 64, 216, 128, true},
+    Product{"wgmma_registers_swizzled_tf32_256", 64, 256, 128, true},
+    Product{"wgmma_registers_swizzled_bf16_8", 64, 8, 128, true},
+    Product{"wgmma_registers_swizzled_bf16_104", 64, 104, 128, true},
+    Product{"wgmma_registers_swizzled_f16_32", 64, 32, 128, true},
+    Product{"wgmma_registers_swizzled_f16_248", 64, 248, 128, true},
 };
 
 // D[m][n] = sum of A[m][k] * B[n][k]; both operands have rows of 128 bytes.
@@ -182,6 +188,38 @@ __device__ void wgmma_registers_product(const u32* a, const u32* b, float* d) {
     for (int i = 0; i < N / 2; ++i)
         d[(row + i / 2 % 2 * 8) * N + i / 4 * 8 + word * 2 + i % 2] = sums[i];
 }
+
+// B is swizzled, and the first step's product overwrites the sums.
+template <class T, int N>
+__device__ void wgmma_registers_swizzled_product(const u32* a, const u32* b, float* d) {
+    u32* tile = dynamic_shared<u32>();
+    while (reinterpret_cast<u64>(tile) % 1024 != 0)
+        ++tile;
+    for (int i = threadIdx.x; i < N * 32; i += 128)
+        tile[i / 32 * 32 + (i % 32 ^ i / 32 % 8 * 4)] = b[i];
+    fence_async_proxy();
+    __syncthreads();
+    const int row = threadIdx.x / 32 * 16 + threadIdx.x % 32 / 4;
+    const int word = threadIdx.x % 4;
+    u32 registers[4][4];
+#pragma unroll
+    for (int i = 0; i < 16; ++i)
+        registers[i / 4][i % 4] = a[(row + i % 2 * 8) * 32 + i / 4 * 8 + i % 4 / 2 * 4 + word];
+    float sums[N / 2];
+#pragma unroll
+    for (int i = 0; i < N / 2; ++i)
+        sums[i] = 3;
+    wgmma_fence();
+#pragma unroll
+    for (int step = 0; step < 4; ++step)
+        wgmma_start<T, N>(sums, registers[step], wgmma_operand(tile, 32 * step, 1024), step > 0);
+    wgmma_commit();
+    wgmma_wait<0>();
+    wgmma_take(sums);
+#pragma unroll
+    for (int i = 0; i < N / 2; ++i)
+        d[(row + i / 2 % 2 * 8) * N + i / 4 * 8 + word * 2 + i % 2] = sums[i];
+}
 #define TCONV_PRODUCT_OF(T, N, A, B, Blocks) \
     tconv::wgmma_product_of<tconv::T, N, tconv::Major::A, tconv::Major::B, Blocks>(a, b, d)
 #else
@@ -189,6 +227,8 @@ template <class T, int N, int First, int Pitch>
 __device__ void wgmma_product(const u32*, const u32*, float*) {}
 template <class T, int N, int Eights>
 __device__ void wgmma_registers_product(const u32*, const u32*, float*) {}
+template <class T, int N>
+__device__ void wgmma_registers_swizzled_product(const u32*, const u32*, float*) {}
 #define TCONV_PRODUCT_OF(T, N, A, B, Blocks)
 #endif
 
@@ -286,6 +326,24 @@ extern "C" __global__ void wgmma_registers_f16_192(const unsigned* a, const unsi
 }
 extern "C" __global__ void wgmma_registers_tf32_256(const unsigned* a, const unsigned* b, float* d) {
     tconv::wgmma_registers_product<tconv::tf32, 256, 256>(a, b, d);
+}
+extern "C" __global__ void wgmma_registers_swizzled_tf32_216(const unsigned* a, const unsigned* b, float* d) {
+    tconv::wgmma_registers_swizzled_product<tconv::tf32, 216>(a, b, d);
+}
+extern "C" __global__ void wgmma_registers_swizzled_tf32_256(const unsigned* a, const unsigned* b, float* d) {
+    tconv::wgmma_registers_swizzled_product<tconv::tf32, 256>(a, b, d);
+}
+extern "C" __global__ void wgmma_registers_swizzled_bf16_8(const unsigned* a, const unsigned* b, float* d) {
+    tconv::wgmma_registers_swizzled_product<tconv::bf16, 8>(a, b, d);
+}
+extern "C" __global__ void wgmma_registers_swizzled_bf16_104(const unsigned* a, const unsigned* b, float* d) {
+    tconv::wgmma_registers_swizzled_product<tconv::bf16, 104>(a, b, d);
+}
+extern "C" __global__ void wgmma_registers_swizzled_f16_32(const unsigned* a, const unsigned* b, float* d) {
+    tconv::wgmma_registers_swizzled_product<tconv::f16, 32>(a, b, d);
+}
+extern "C" __global__ void wgmma_registers_swizzled_f16_248(const unsigned* a, const unsigned* b, float* d) {
+    tconv::wgmma_registers_swizzled_product<tconv::f16, 248>(a, b, d);
 }
 )";
 

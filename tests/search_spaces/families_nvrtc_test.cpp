@@ -113,15 +113,22 @@ TEST_CASE("NVRTC compiles copies that the blocks of a cluster share") {
     }
 }
 
-TEST_CASE("NVRTC compiles inputs that are packed inside the block in every arithmetic") {
+TEST_CASE("NVRTC compiles inputs that are packed inside the block, or read as they lie, in every arithmetic") {
     test::Draw draw(157);
-    for (const std::int64_t math : {0, 1, 3}) {
-        const std::string type = math == 0 ? "f16" : "f32";
-        const auto accept = [&](const Config& c) { return c.at("block_pack") == 1 && c.at("math") == math; };
-        check_compiles("hopper", "2d n4 ci128 co64 g1 i128x128 k3x3 s2x2 p1x1 op1x1 d1x1 bias " + type + " nchw", draw,
-                       accept);
-        check_compiles("hopper", "1d n8 ci384 co192 g1 i32768 k8 s4 p2 op0 d1 bias " + type + " nchw", draw, accept);
+    for (const std::int64_t block_pack : {1, 2}) {
+        for (const std::int64_t math : {0, 1, 3}) {
+            const std::string type = math == 0 ? "f16" : "f32";
+            const auto accept = [&](const Config& c) {
+                return c.at("block_pack") == block_pack && c.at("math") == math;
+            };
+            check_compiles("hopper", "2d n4 ci128 co64 g1 i128x128 k3x3 s2x2 p1x1 op1x1 d1x1 bias " + type + " nchw",
+                           draw, accept);
+            check_compiles("hopper", "1d n8 ci384 co192 g1 i32768 k8 s4 p2 op0 d1 bias " + type + " nchw", draw,
+                           accept);
+        }
     }
+    check_compiles("hopper", "2d n8 ci128 co64 g1 i256x256 k2x2 s2x2 p0x0 op0x0 d1x1 bias f32 nchw", draw,
+                   [](const Config& c) { return c.at("raw_input") == 1; });
 }
 
 TEST_CASE("NVRTC compiles lines that follow one another and plans of tiles of unlike length") {
@@ -141,8 +148,8 @@ TEST_CASE("NVRTC compiles taps as columns in every arithmetic, along the width a
     test::Draw draw(191);
     for (const char* type : {"f16 nhwc", "bf16 nchw", "f32 nchw"}) {
         for (const std::int64_t columns : {1, 2}) {
-            for (const std::int64_t packs : {0, 1}) {
-                if (packs == 1 && type == std::string("f16 nhwc")) continue;
+            for (const std::int64_t packs : {0, 1, 2}) {
+                if (packs > 0 && type == std::string("f16 nhwc")) continue;
                 check_compiles(
                     "hopper",
                     std::string("3d n2 ci48 co24 g1 i40x96x96 k3x3x3 s1x1x1 p0x0x0 op0x0x0 d1x1x1 bias ") + type, draw,

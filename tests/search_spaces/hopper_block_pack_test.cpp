@@ -7,9 +7,12 @@
 
 using namespace tconv;
 
-TEST_CASE("channels-first inputs that are packed inside the block are exact") {
-    test::Draw draw(137);
-    const SearchSpace space = test::space_with("hopper", "block_pack", 1);
+namespace {
+
+/// Problems and configs with a value of block_pack.
+void check_inputs(int block_pack, std::uint64_t seed) {
+    test::Draw draw(seed);
+    const SearchSpace space = test::space_with("hopper", "block_pack", block_pack);
     // Boxes that begin at every place of 16 bytes, each phase's at another; halos and none, before and behind the
     // input; boxes of several batch entries; channels that are no whole slices; groups; phases without taps.
     for (const char* text : {"1d n2 ci128 co40 g1 i96 k4 s2 p1 op0 d1 bias f16 nchw",
@@ -41,21 +44,57 @@ TEST_CASE("channels-first inputs that are packed inside the block are exact") {
     }
 }
 
-TEST_CASE("a layer whose input is packed inside the block has no launch for it") {
-    test::Draw draw(139);
-    const SearchSpace space = test::space_with("hopper", "block_pack", 1);
-    const Problem p = parse_key("2d n8 ci128 co64 g1 i64x64 k4x4 s2x2 p1x1 op0x0 d1x1 bias f16 nchw");
-    const auto config = test::draw_config(space, draw, p, [](const Config& drawn) { return drawn.at("splits") == 1; });
-    REQUIRE(config.has_value());
-    const LaunchPlan plan = space.plan(p, test::emulated().device->info(), *config);
-    CHECK(plan.launches.size() == 2);
-    CHECK(plan.launches[0].kernel == "tconv_hopper_pack_weights");
-    CHECK(plan.workspace_bytes_per_batch == 0);
+}  // namespace
+
+TEST_CASE("channels-first inputs that are packed inside the block are exact") {
+    check_inputs(1, 137);
 }
 
-TEST_CASE("inputs are packed inside the block where rows begin at 16 bytes and a block's channels are of one group") {
+TEST_CASE("channels-first inputs that the lanes that multiply read as they lie are exact") {
+    check_inputs(2, 241);
+}
+
+TEST_CASE("a layer whose input is read as it lies has no launch for it") {
+    test::Draw draw(139);
+    for (const int block_pack : {1, 2}) {
+        const SearchSpace space = test::space_with("hopper", "block_pack", block_pack);
+        const Problem p = parse_key("2d n8 ci128 co64 g1 i64x64 k4x4 s2x2 p1x1 op0x0 d1x1 bias f16 nchw");
+        const auto config =
+            test::draw_config(space, draw, p, [](const Config& drawn) { return drawn.at("splits") == 1; });
+        REQUIRE(config.has_value());
+        const LaunchPlan plan = space.plan(p, test::emulated().device->info(), *config);
+        CHECK(plan.launches.size() == 2);
+        CHECK(plan.launches[0].kernel == "tconv_hopper_pack_weights");
+        CHECK(plan.workspace_bytes_per_batch == 0);
+    }
+}
+
+TEST_CASE("lanes of unlike channels read from unlike banks where a box may have more lines or longer ones") {
+    test::Draw draw(251);
+    const SearchSpace space = test::space_with("hopper", "block_pack", 2);
+    for (const char* text : {"1d n3 ci36 co24 g1 i208 k7 s1 p2 op0 d1 nobias f16 nchw",
+                             "1d n2 ci70 co24 g1 i104 k5 s2 p2 op1 d1 bias f32 nchw",
+                             "2d n3 ci130 co64 g1 i10x16 k3x3 s2x2 p1x1 op1x1 d1x1 bias f16 nchw",
+                             "2d n7 ci96 co32 g1 i5x8 k3x3 s1x1 p1x1 op0x0 d1x1 nobias f32 nchw",
+                             "3d n2 ci48 co24 g1 i5x6x16 k3x3x3 s1x1x1 p0x0x0 op0x0x0 d1x1x1 bias f16 nchw",
+                             "3d n2 ci48 co24 g1 i5x6x16 k3x3x3 s1x1x1 p0x0x0 op0x0x0 d1x1x1 bias f32 nchw"}) {
+        const Problem p = parse_key(text);
+        // A box of one plane: its other lines follow from the constants.
+        const auto config = test::draw_config(
+            space, draw, p, [&](const Config& c) { return p.spatial_axes < 3 || c.at("reuse") == 4; });
+        REQUIRE(config.has_value());
+        INFO(text << " | " << to_string(*config));
+        const auto constants = space.plan(p, test::emulated().device->info(), *config).constants;
+        const auto channel_bytes = constants.at("raw_height") * constants.at("raw_width") * size_in_bytes(p.dtype);
+        // Four lanes read neighbouring channels of 32 bits, or every second one of 16.
+        CHECK((p.dtype == DataType::f32 ? channel_bytes : 2 * channel_bytes) % 64 == 32);
+    }
+}
+
+TEST_CASE("inputs are read as they lie where rows begin at 16 bytes and a block's channels are of one group") {
     test::Draw draw(149);
-    const SearchSpace space = test::space_with("hopper", "block_pack", 1);
+    const int block_pack = GENERATE(1, 2);
+    const SearchSpace space = test::space_with("hopper", "block_pack", block_pack);
     const auto accepts = [&](const char* text) {
         return test::draw_config(space, draw, parse_key(text), [](const Config&) { return true; }).has_value();
     };

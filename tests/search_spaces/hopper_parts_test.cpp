@@ -91,13 +91,14 @@ TEST_CASE("joined phases multiply only where they have taps, whatever kernel and
 
 TEST_CASE("steps of some parts alone are exact for whatever else a config does") {
     test::Draw draw(223);
-    std::array<int, 11> seen{};
-    const std::array<std::pair<const char*, int>, 11> wanted{{{"join", 3},
+    std::array<int, 12> seen{};
+    const std::array<std::pair<const char*, int>, 12> wanted{{{"join", 3},
                                                               {"join", 7},
                                                               {"reuse", 1},
                                                               {"reuse", 3},
                                                               {"reuse", 4},
                                                               {"block_pack", 1},
+                                                              {"block_pack", 2},
                                                               {"resident", 1},
                                                               {"cluster", 2},
                                                               {"cluster", 3},

@@ -40,6 +40,30 @@ TEST_CASE("16-bit tensors that are read as they lie, channels first, are exact")
     }
 }
 
+TEST_CASE("fp32 inputs that are read as they lie, in order, are exact") {
+    test::Draw draw(257);
+    const SearchSpace space = test::space_with("hopper", "raw_input", 1);
+    // Entries of half a run, of several and a part; channels that are no whole blocks, nor groups'; cropped borders.
+    for (const char* text : {"2d n3 ci70 co40 g1 i9x12 k2x2 s2x2 p0x0 op0x0 d1x1 nobias f32 nchw",
+                             "3d n3 ci40 co16 g1 i3x3x4 k2x2x2 s2x2x2 p0x0x0 op0x0x0 d1x1x1 bias f32 nchw",
+                             "1d n5 ci100 co24 g1 i76 k4 s4 p1 op0 d1 bias f32 nchw",
+                             "2d n2 ci96 co48 g2 i5x12 k2x4 s2x4 p0x0 op0x0 d1x1 bias f32 nchw",
+                             "2d n2 ci64 co64 g1 i16x12 k1x1 s1x1 p0x0 op0x0 d1x1 bias f32 nchw"}) {
+        const Problem p = parse_key(text);
+        INFO(text);
+        for (const int math : {1, 3})
+            test::check_drawn(space, draw, p, 2, [&](const Config& drawn) { return drawn.at("math") == math; });
+    }
+    const Problem p = parse_key("2d n3 ci256 co72 g1 i7x16 k2x2 s2x2 p0x0 op0x0 d1x1 bias f32 nchw");
+    for (const auto& [parameter, least] :
+         {std::pair("splits", 2), std::pair("cluster", 2), std::pair("resident", 1), std::pair("blocks", 2)}) {
+        INFO(parameter);
+        test::check_drawn(space, draw, p, 1, [&, name = std::string(parameter), from = least](const Config& drawn) {
+            return drawn.at(name) >= from;
+        });
+    }
+}
+
 TEST_CASE("random layers whose kernel is the stride are exact with positions in order, tensors as they lie") {
     test::Draw draw(97);
     for (const char* parameter : {"flat", "raw_input", "raw_weights"}) {
@@ -80,9 +104,10 @@ TEST_CASE("tensors are read as they lie only where no tap shifts them and rows b
     const std::string upsampling = "2d n8 ci64 co64 g1 i16x16 k2x2 s2x2 p0x0 op0x0 d1x1 bias f16 nchw";
     CHECK(accepts(upsampling, "raw_input"));
     CHECK(accepts(upsampling, "raw_weights"));
+    CHECK(accepts("2d n8 ci64 co64 g1 i6x6 k2x2 s2x2 p0x0 op0x0 d1x1 bias f32 nchw", "raw_input"));
     for (const char* text : {"2d n8 ci64 co64 g1 i16x16 k4x4 s2x2 p1x1 op0x0 d1x1 bias f16 nchw",
                              "2d n8 ci64 co64 g1 i16x16 k3x3 s1x1 p1x1 op0x0 d1x1 bias f16 nchw",
-                             "2d n8 ci64 co64 g1 i16x16 k2x2 s2x2 p0x0 op0x0 d1x1 bias f32 nchw",
+                             "2d n8 ci64 co64 g1 i15x15 k2x2 s2x2 p0x0 op0x0 d1x1 bias f32 nchw",
                              "2d n8 ci64 co64 g1 i16x16 k3x2 s2x2 p0x0 op0x0 d1x1 bias f16 nchw"}) {
         INFO(text);
         CHECK_FALSE(accepts(text, "raw_input"));

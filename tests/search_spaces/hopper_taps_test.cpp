@@ -122,7 +122,7 @@ TEST_CASE("tiles that walk along the depth are exact") {
     CHECK(parts > 0);
 }
 
-TEST_CASE("taps are columns of boxes that the block packs") {
+TEST_CASE("taps are columns of boxes that the block packs or reads as they lie") {
     test::Draw draw(181);
     // Blocks of channels that are whole, end within a slice, and within a product's channels; lines that begin anywhere
     // in 16 bytes; phases along the width; groups.
@@ -135,8 +135,11 @@ TEST_CASE("taps are columns of boxes that the block packs") {
           std::pair("2d n2 ci33 co16 g1 i7x40 k5x5 s1x1 p3x3 op0x0 d1x1 bias f32 nchw", false),
           std::pair("1d n3 ci48 co16 g1 i104 k3 s1 p1 op0 d4 bias f16 nchw", false)}) {
         const Problem p = parse_key(text);
-        const auto packs = [](const Config& c) { return c.at("block_pack") == 1; };
-        test::check_drawn(taps(), draw, p, 2, packs);
-        if (walked) test::check_drawn(walks(), draw, p, 1, packs);
+        for (const int block_pack : {1, 2}) {
+            INFO(block_pack);
+            const auto packs = [&](const Config& c) { return c.at("block_pack") == block_pack; };
+            test::check_drawn(taps(), draw, p, 2, packs);
+            if (walked) test::check_drawn(walks(), draw, p, 1, packs);
+        }
     }
 }
