@@ -154,13 +154,23 @@ struct InUse {
     int stage = -1;
     int input = -1;
 };
-/// Waits until at most `Pending` steps are in flight, and gives back what those before have read.
-template <int Pending>
-__device__ __forceinline__ void end_steps(InUse& in_use, const Pipeline& pipeline) {
-    wgmma_wait<Pending>();
-    if constexpr (reads_steps) fence_async_proxy();
+/// Behind a step's products, which took stage `stage`: gives back what those of the step before have read, which are
+/// done once only these are pending. Products of registers are themselves waited for: what follows, and the next step's
+/// address, may else get these registers (CUDA 13.0), as they are not read again.
+__device__ __forceinline__ void end_step(InUse& in_use, int stage, const Pipeline& pipeline) {
+    if constexpr (register_input) {
+        wgmma_wait<0>();
+        if constexpr (reads_steps) {
+            fence_async_proxy();
+            __syncwarp();
+        }
+        if constexpr (steps_wait) release<shared_step_ring>(pipeline.step, stage);
+        return;
+    }
+    wgmma_wait<1>();
     if (steps_wait && in_use.stage >= 0) release<shared_step_ring>(pipeline.step, in_use.stage);
-    if (reuse && !register_input && in_use.input >= 0) {
+    in_use.stage = stage;
+    if (reuse && in_use.input >= 0) {
         release<shared_input_ring>(pipeline.input, in_use.input);
         in_use.input = -1;
     }
@@ -171,7 +181,6 @@ __device__ __forceinline__ void multiply_tile(float (&sums)[rows][product_n / 2]
     if (!walk && (zeroed || tile.taps() == 0)) set_zero(sums);
     if (tile.taps() == 0) return;
     InUse in_use;
-    Left left;
     int step = 0;
     int from = 0;
 #pragma unroll 1
@@ -194,22 +203,16 @@ __device__ __forceinline__ void multiply_tile(float (&sums)[rows][product_n / 2]
                                                 : ((d * pitch_h + h) * pitch_w + w + tile.past_line) * k_operand_row;
                     }
                     if constexpr (reads_steps) barrier_wait_together(pipeline.step.full[stage], turns.step.parity);
-                    Left next;
-                    if constexpr (loads_ahead) load_step(next, input, places, block);
-                    // The products of the step before read the registers that this one's will.
-                    if constexpr (register_input) end_steps<0>(in_use, pipeline);
-                    if constexpr (!loads_ahead) load_step(next, input, places, block);
-                    left.take(next);
+                    Left left;
+                    load_step(left, input, places, block);
                     if constexpr (steps_wait && !reads_steps)
                         barrier_wait_together(pipeline.step.full[stage], turns.step.parity);
                     if constexpr (resident) barrier_wait_together(pipeline.resident[step / barrier_steps], 0);
                     const unsigned char* weights = pipeline.weights + (resident ? from : stage_place(stage));
                     if constexpr (resident) from += weight_bytes_of({block, j_d, j_h, j_w});
                     multiply_step(sums, left, weights, block, step++, {j_d, j_h, j_w});
-                    // The products of the step before are done once only this one's are pending.
-                    if constexpr (!register_input) end_steps<1>(in_use, pipeline);
+                    end_step(in_use, stage, pipeline);
                     if constexpr (stagger) count_ahead(ahead, pipeline);
-                    in_use.stage = stage;
                     if constexpr (steps_wait) turns.step.advance();
                 }
             }
@@ -220,10 +223,10 @@ __device__ __forceinline__ void multiply_tile(float (&sums)[rows][product_n / 2]
             }
         }
     }
+    if constexpr (register_input) return;
     wgmma_wait<0>();
-    if constexpr (reads_steps) fence_async_proxy();
     if constexpr (steps_wait) release<shared_step_ring>(pipeline.step, in_use.stage);
-    if constexpr (reuse && !register_input) release<shared_input_ring>(pipeline.input, in_use.input);
+    if constexpr (reuse) release<shared_input_ring>(pipeline.input, in_use.input);
 }
 
 /// The sums of a tile's outputs to the output, or to where those of its splits meet.

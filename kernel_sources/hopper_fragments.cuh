@@ -69,7 +69,6 @@ struct SharedRows {
         input = step_input;
         places = &step_places;
     }
-    __device__ __forceinline__ void take(const SharedRows& others) { *this = others; }
     /// Piece `k` along K, that is a product's, of `Pieces`; split operands: high * high, high * low, low * high.
     template <int Pieces>
     __device__ __forceinline__ u64 piece(int row, int k) const {
@@ -114,18 +113,6 @@ struct Fragments {
     __device__ __forceinline__ const u32 (&piece(int row, int k) const)[4] {
         return words[row][k / Pieces == 2 ? 1 : 0][k % Pieces];
     }
-    /// What others have loaded, behind a wait for the products that read these.
-    __device__ __forceinline__ void take(const Fragments& others) {
-        constexpr int count = rows * fragment_parts * block_pieces;
-#pragma unroll
-        for (int i = 0; i < count; ++i) {
-            u32(&own)[4] = (&words[0][0][0])[i];
-#pragma unroll
-            for (int j = 0; j < 4; ++j)
-                own[j] = (&others.words[0][0][0])[i][j];
-            wgmma_take(own);
-        }
-    }
 };
 
 template <bool Registers>
@@ -150,9 +137,5 @@ __device__ __forceinline__ void load_step(Left& left, const unsigned char* input
 
 /// Boxes that arrive step by step, with the weights, are waited for before they are read.
 constexpr bool reads_steps = register_input && !reuse;
-
-/// A step's registers may be loaded while the products of the one before read theirs.
-constexpr bool loads_ahead =
-    register_input && rows * (product_n / 2 + 2 * fragment_parts * block_pieces * 4) + 48 <= consumer_registers;
 
 }  // namespace tconv::hopper

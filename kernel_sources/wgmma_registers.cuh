@@ -118,8 +118,6 @@ __device__ __forceinline__ void wgmma_start(float (&d)[N / 2], const u32 (&a)[4]
 /// them.
 template <int N>
 __device__ __forceinline__ void wgmma_take(float (&)[N]) {}
-/// Likewise the registers of an A, behind a wait for the products that read what they had before.
-__device__ __forceinline__ void wgmma_take(u32 (&)[4]) {}
 
 #elif defined(__CUDA_ARCH_FEAT_SM90_ALL)
 
@@ -207,9 +205,6 @@ __device__ __forceinline__ void wgmma_take(float (&d)[N]) {
 #pragma unroll
     for (int i = 0; i < N; ++i)
         asm volatile("" : "+f"(d[i])::"memory");
-}
-__device__ __forceinline__ void wgmma_take(u32 (&a)[4]) {
-    asm volatile("" : "+r"(a[0]), "+r"(a[1]), "+r"(a[2]), "+r"(a[3])::"memory");
 }
 
 #else
