@@ -125,9 +125,11 @@ __device__ __forceinline__ void write_rows(const Sums& sums, int group, int n, i
         const int h = round % AxisH::block_phases;
         float run[lane_run];
 #pragma unroll
-        for (int k = 0; k < lane_run; ++k)
-            run[k] =
-                sum_at(sums, group * row_vector + k / AxisW::block_phases, n, i, d, h, k % AxisW::block_phases) + bias;
+        for (int k = 0; k < lane_run; ++k) {
+            const int m = group * row_vector + k / AxisW::block_phases;
+            const float sum = sum_at(sums, m, n, i, d, h, k % AxisW::block_phases);
+            run[k] = problem::bias ? sum + bias : sum;
+        }
         if (!target.has_row(d, h)) continue;
         Element* row = address + line_offset({0, d, h});
 #pragma unroll
