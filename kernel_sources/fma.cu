@@ -1,6 +1,7 @@
 // Transposed convolution in plain fp32 arithmetic, for every problem in every type and layout. A first launch packs the
 // weights into the order in which lanes read them.
 #include "fma_compute.cuh"
+#include "fma_direct.cuh"
 #include "fma_pack.cuh"
 #include "product_boxes.cuh"
 #include "product_pack.cuh"

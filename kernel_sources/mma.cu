@@ -2,6 +2,7 @@
 // problem in every type and layout. A first launch packs the weights into the order in which lanes hold them; another
 // one may pack the input in pairs of channels.
 #include "mma_compute.cuh"
+#include "mma_direct.cuh"
 #include "mma_pack.cuh"
 #include "mma_pack_input.cuh"
 #include "product_boxes.cuh"

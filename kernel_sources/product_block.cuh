@@ -3,7 +3,7 @@
 // halo once a chunk of channels and every tap reads them shifted; phases joined in a block share those reads.
 //
 // What a chunk's products are computed with is included before: Rows, rows_of_lane, show_weights, multiply_chunk and
-// finish_products.
+// finish_products; and store_direct.
 #pragma once
 
 #include "product_direct.cuh"
@@ -148,7 +148,7 @@ __device__ __forceinline__ void run_block(const Call& call) {
             put_partial(sums, call.partials, at.tile, static_cast<int>(blockIdx.x % splits));
             return;
         }
-        if constexpr (!persistent) __syncthreads();
+        if constexpr (!persistent && !direct_store) __syncthreads();
         store_tile(sums, call, at.place, warp_m, warp_n);
         if constexpr (persistent) enter_tile(at, at.tile + gridDim.x, call.batch);
     } while (persistent && at.tile < tiles_of(call.batch));

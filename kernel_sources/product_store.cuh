@@ -8,7 +8,8 @@ namespace tconv::product {
 
 __device__ __forceinline__ float bias_at(const Element* bias, const Place& place, int channel) {
     if constexpr (!problem::bias) return 0.0f;
-    return channel < out_group ? to_float(load_readonly(bias + place.group * out_group + channel)) : 0.0f;
+    constexpr bool always = out_group % block_channels == 0;
+    return always || channel < out_group ? to_float(load_readonly(bias + place.group * out_group + channel)) : 0.0f;
 }
 
 /// Row of the warp that sum `i` of fragment `m` belongs to.

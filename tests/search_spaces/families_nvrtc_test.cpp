@@ -56,6 +56,13 @@ TEST_CASE("NVRTC compiles the families of implicit products for every kind of op
     }
 }
 
+TEST_CASE("NVRTC compiles runs of rows that go from registers to the tensor") {
+    test::Draw draw(79);
+    for (const char* text : {"3d n2 ci64 co32 g1 i64x64x64 k2x2x2 s2x2x2 p0x0x0 op0x0x0 d1x1x1 bias f32 nchw",
+                             "2d n4 ci256 co130 g1 i62x54 k4x4 s4x4 p0x0 op0x0 d1x1 bias bf16 nchw"})
+        check_compiles("fma", text, draw, [](const Config& config) { return config.at("direct_store") == 1; });
+}
+
 TEST_CASE(
     "NVRTC compiles products of four warps for every arithmetic, with and without columns that serve several taps") {
     test::Draw draw(103);

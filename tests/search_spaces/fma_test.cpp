@@ -114,3 +114,49 @@ TEST_CASE("rows serve the taps of a phase that a block computes alone") {
         test::check_exact(fma(), draw, p, *config);
     }
 }
+
+TEST_CASE("runs of a row go from registers to the tensor at every alignment and end") {
+    const SearchSpace direct = test::space_with("fma", "direct_store", 1);
+    test::Draw draw(103);
+    for (const char* text : {"2d n2 ci9 co10 g1 i5x12 k2x2 s2x2 p0x0 op0x0 d1x1 bias f32 nchw",
+                             "3d n3 ci8 co5 g1 i3x5x8 k2x2x2 s2x2x2 p0x0x0 op1x1x0 d1x1x1 bias f32 nchw",
+                             "3d n2 ci6 co16 g2 i5x3x7 k2x3x2 s1x2x2 p1x1x1 op0x1x0 d1x1x1 nobias f32 nchw",
+                             "1d n1 ci12 co6 g2 i40 k3 s4 p0 op1 d1 nobias f32 nchw",
+                             "1d n70 ci12 co7 g1 i6 k4 s4 p0 op0 d1 bias f32 nchw",
+                             "2d n3 ci9 co10 g1 i6x13 k3x3 s1x1 p1x1 op0x0 d1x1 bias f32 nchw",
+                             "2d n1 ci7 co8 g1 i3x16 k3x1 s1x1 p1x0 op0x0 d1x1 bias f16 nchw",
+                             "1d n2 ci10 co20 g1 i48 k8 s8 p4 op0 d1 bias bf16 nchw"}) {
+        INFO(text);
+        test::check_drawn(direct, draw, parse_key(text), 3);
+    }
+}
+
+TEST_CASE("positions of a lane that lie side by side are runs of a row") {
+    const SearchSpace direct = test::space_with("fma", "direct_store", 1);
+    test::Draw draw(107);
+    for (const char* text : {"2d n2 ci9 co10 g1 i5x12 k2x2 s2x2 p0x0 op0x0 d1x1 bias f32 nchw",
+                             "3d n1 ci6 co8 g1 i4x8x16 k2x2x2 s2x2x2 p0x0x0 op0x0x0 d1x1x1 bias f16 nchw",
+                             "2d n1 ci7 co8 g1 i3x16 k3x1 s1x1 p1x0 op0x0 d1x1 bias f32 nchw"}) {
+        for (const std::int64_t positions : {2, 4}) {
+            INFO(text);
+            test::check_drawn(direct, draw, parse_key(text), 2,
+                              [&](const Config& drawn) { return drawn.at("row_vector") == positions; });
+        }
+    }
+}
+
+TEST_CASE("runs of a row are those of whichever blocks have their sums") {
+    const SearchSpace direct = test::space_with("fma", "direct_store", 1);
+    test::Draw draw(109);
+    const auto has = [](const std::string& name, std::int64_t value) {
+        return [=](const Config& drawn) { return drawn.at(name) == value; };
+    };
+    const Problem volume = parse_key("3d n2 ci16 co12 g1 i4x6x8 k2x2x2 s2x2x2 p0x0x0 op0x0x0 d1x1x1 bias f32 nchw");
+    test::check_drawn(direct, draw, volume, 1, has("splits", 2));
+    test::check_drawn(direct, draw, volume, 1, has("loads", 1));
+    test::check_drawn(direct, draw, volume, 1, has("joined_axes", 1));
+    const Problem rows = parse_key("2d n2 ci7 co6 g1 i9x8 k4x2 s2x2 p1x0 op0x0 d1x1 bias f32 nchw");
+    test::check_drawn(direct, draw, rows, 2, has("reuse_rows", 1));
+    const Problem small = parse_key("2d n20 ci8 co12 g1 i2x4 k2x2 s2x2 p0x0 op0x0 d1x1 bias bf16 nchw");
+    test::check_drawn(direct, draw, small, 1, has("tile_n", 8));
+}
