@@ -101,7 +101,6 @@ __device__ __forceinline__ void store_tile(const Sums& sums, const Call& call, c
     } else {
         store_channels(sums, staging, call.bias, call.output, place, first_channel, aligned);
     }
-    end_writing();
     __syncwarp();
 }
 

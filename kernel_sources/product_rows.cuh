@@ -2,15 +2,9 @@
 // worked out once; where a row has few pieces, rows lie side by side in the warp.
 #pragma once
 
-#include "bulk_store.cuh"
 #include "product_stage.cuh"
 
 namespace tconv::product {
-
-/// The copy engine writes rows: one copy for all vectors of a segment that lie in a row.
-constexpr bool bulk_rows = config::bulk_store != 0;
-static_assert(!bulk_rows || (stores_rows && unit_step == 1 && store_vector * sizeof(Element) == 16),
-              "a copy is of whole 16 bytes");
 
 /// A segment, and which of its elements lie inside the output.
 struct StagedSegment {
@@ -76,36 +70,6 @@ __device__ __forceinline__ void write_vectors(const Staging& staging, Element* o
         });
 }
 
-/// The same by the copy engine: a lane starts the copies of some segments.
-template <class Lines>
-__device__ __forceinline__ void copy_vectors(const Staging& staging, Element* output, int count, const Lines& line_of) {
-    const auto boundary = [](int element, int phase) { return ((element + phase) & -store_vector) - phase; };
-#pragma unroll 1
-    for (int i = threadIdx.x % 32; i < segments * count; i += 32) {
-        const StagedSegment from = staged_segment(staging, i % segments);
-        const int k = i / segments;
-        const Line line = line_of(k);
-        if ((from.target.inside >> line.d & 1) == 0 || (from.target.inside >> (16 + line.h) & 1) == 0) continue;
-        const StagedSegment written = from.window_of(line);
-        const int phase = phase_of(from.target.phase, line);
-        const int begin = boundary(written.begin + store_vector - 1, phase);
-        const int end = boundary(written.end, phase);
-        if (begin >= end) continue;
-        const Element* staged = staging.elements + k * staging_pitch + from.number * segment_pitch + phase;
-        bulk_store(output + from.target.offset + line_offset(line) + begin, staged + begin,
-                   static_cast<u32>(end - begin) * static_cast<u32>(sizeof(Element)));
-    }
-}
-
-/// In each lane before the warp meets to write what its lanes have staged; and after writing, before it meets to stage
-/// again.
-__device__ __forceinline__ void end_staging() {
-    if constexpr (bulk_rows) bulk_store_fence();
-}
-__device__ __forceinline__ void end_writing() {
-    if constexpr (bulk_rows) bulk_store_wait();
-}
-
 /// Where the tensor is less aligned than its rows, vectors are written element by element.
 template <class Lines>
 __device__ __forceinline__ void write_lines(const Staging& staging, Element* output, bool aligned, int count,
@@ -114,11 +78,7 @@ __device__ __forceinline__ void write_lines(const Staging& staging, Element* out
         write_vectors<1>(staging, output, count, line_of);
         return;
     }
-    if constexpr (bulk_rows) {
-        copy_vectors(staging, output, count, line_of);
-    } else {
-        write_vectors<store_vector>(staging, output, count, line_of);
-    }
+    write_vectors<store_vector>(staging, output, count, line_of);
     if constexpr ((shifted || shift != 0) && store_vector > 1)
         for_each_piece<edge_pieces<store_vector>, true>(
             staging, output, count, line_of,

@@ -84,7 +84,6 @@ __device__ __forceinline__ void store_rows(const Sums& sums, const Staging& stag
 #pragma unroll
                 for (int i = 0; i < fragment_sums; ++i)
                     biases[i] = bias_at(bias, place, channel + fragment_column(i));
-                end_writing();
                 __syncwarp();
 #pragma unroll
                 for (int m = 0; m < m_fragments; m += row_run) {
@@ -102,12 +101,11 @@ __device__ __forceinline__ void store_rows(const Sums& sums, const Staging& stag
                             const int position = m + value / AxisW::block_phases;
                             const float sum =
                                 tapped && index_w >= 0 ? sums[position][index < 0 ? 0 : index][n][i] : 0.0f;
-                            values[value] = from_float<Element>(problem::bias ? sum + biases[i] : sum);
+                            values[value] = from_float<Element>(sum + biases[i]);
                         }
                         put_values<put_step>(target, values);
                     }
                 }
-                end_staging();
                 __syncwarp();
                 write_rows(staging, output, aligned, channel, min(fragment_columns, out_group - channel), d, h);
             }
@@ -139,7 +137,6 @@ __device__ __forceinline__ void store_packed(const Sums& sums, const Staging& st
                     from_float<Element>(sums[m][0][n][i] + offset);
         }
     }
-    end_staging();
     __syncwarp();
     write_packed_rows(staging, output, aligned);
 }

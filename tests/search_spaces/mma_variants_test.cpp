@@ -102,17 +102,6 @@ TEST_CASE("outputs go from registers to the tensor at every alignment") {
         check_variant(problem, {{"direct_store", 1}});
 }
 
-TEST_CASE("the copy engine writes rows that begin anywhere, and windows of them") {
-    for (const char* problem : {"1d n2 ci16 co12 g1 i131 k3 s2 p1 op1 d1 bias f16 nchw",
-                                "1d n2 ci8 co9 g1 i261 k3 s1 p0 op0 d1 nobias f32 nchw",
-                                "1d n2 ci8 co18 g2 i160 k4 s2 p1 op0 d1 bias f32 nchw",
-                                "2d n2 ci16 co8 g1 i3x97 k4x4 s2x2 p1x1 op1x1 d1x1 bias f32 nchw",
-                                "1d n2 ci8 co2 g1 i128 k2 s2 p0 op0 d1 nobias bf16 nchw"})
-        check_variant(problem, {{"bulk_store", 1}});
-    check_variant("1d n2 ci8 co9 g1 i261 k3 s1 p0 op0 d1 nobias f32 nchw", {{"bulk_store", 1}, {"store_window", 16}});
-    check_variant("1d n1 ci8 co24 g2 i200 k4 s2 p1 op0 d1 bias f32 nchw", {{"bulk_store", 1}, {"persistent", 1}});
-}
-
 TEST_CASE("a lane may have neighbouring rows where no tap needs a halo") {
     for (const char* problem : {"2d n2 ci9 co10 g1 i6x16 k2x2 s2x2 p0x0 op0x0 d1x1 bias f32 nchw",
                                 "1d n2 ci20 co12 g1 i40 k4 s4 p1 op0 d1 bias f16 nchw"}) {
