@@ -21,6 +21,9 @@ constexpr int step_channels = native ? 2 * step_words : step_words;
 constexpr bool reuse_rows = config::reuse_rows != 0;
 /// Steps run inside the offsets along the height, so that addresses are worked out once for all of them.
 constexpr bool steps_last = !reuse_rows;
+/// What neighbouring positions of a lane read of a row, the window, serves all taps along the width, which run inside
+/// the steps.
+constexpr bool windows = config::reuse_columns != 0;
 
 // Lanes lie along positions x columns; the columns of a lane are taken in fragments of a few.
 constexpr int column_lanes = config::column_lanes;
