@@ -109,8 +109,8 @@ __device__ __forceinline__ const u32* held_address(const u32* shared) {
 #endif
 }
 
-/// Steps in one unrolled body: in one of more than some 200 multiplications the assembler finds an order of its own.
-constexpr int window_steps = config::step_body > 128 ? 1 : config::step_body > 64 ? 2 : 4;
+/// Steps in one unrolled body: in longer ones the assembler leaves the order of the source.
+constexpr int window_steps = config::step_body >= 64 ? 1 : 2;
 
 /// All steps at one offset along depth and height. Addresses move on from step to step.
 __device__ __forceinline__ void multiply_windows(Sums& sums, const u32* stage, const Rows& rows, int back, u32 mask_d,
