@@ -21,6 +21,11 @@ constexpr int step_channels = native ? 2 * step_words : step_words;
 constexpr bool reuse_rows = config::reuse_rows != 0;
 /// Steps run inside the offsets along the height, so that addresses are worked out once for all of them.
 constexpr bool steps_last = !reuse_rows;
+/// What neighbouring positions of a lane read of a row, the window, serves all taps along the width, which run inside
+/// the steps.
+constexpr bool windows = config::reuse_columns != 0;
+/// Joined phases along the width are turned by so many outputs, so that positions begin where rows do.
+constexpr int phase_turn = config::phase_turn;
 
 // Lanes lie along positions x columns; the columns of a lane are taken in fragments of a few.
 constexpr int column_lanes = config::column_lanes;

@@ -1,6 +1,7 @@
 // Weights into the order in which blocks and lanes read them: [group][channel block][phase][chunk][offset d][offset w]
-// [step][offset h][tapped phase][words of a tap], or [offset h][step] where `steps_last`. What a tap's words are is
-// included before (mma_pack.cuh, fma_pack.cuh): pack_parts, pack_elements, pack_column, pack_channel and pack_part.
+// [step][offset h][tapped phase][words of a tap], or [offset h][step] where `steps_last`; [offset d][offset h][step]
+// [offset w] where taps share `windows`. What a tap's words are is included before (mma_pack.cuh, fma_pack.cuh):
+// pack_parts, pack_elements, pack_column, pack_channel and pack_part.
 //
 // A block packs a piece of every tap's words: it reads the taps of its channels, which lie behind one another in the
 // tensor, into shared memory, and writes runs of words.
@@ -126,6 +127,11 @@ struct Offsets {
     int d, w;
 };
 
+/// Taps along the width of a block.
+__device__ __forceinline__ int taps_w(const PackPlace& place) {
+    return AxisW::joined ? AxisW::kernel : run_of<AxisW>(place.phase_w).count;
+}
+
 /// Slots along depth and width before an offset, in units of those along the height and the steps; its own number.
 __device__ __forceinline__ Slots slots_before(const PackPlace& place, Offsets at) {
     const int run_w = run_of<AxisW>(place.phase_w).count;
@@ -133,8 +139,7 @@ __device__ __forceinline__ Slots slots_before(const PackPlace& place, Offsets at
     if constexpr (packed) return {at.d * run_w + at.w, 1};
     const Slots slots_d = slots_of<AxisD>(at.d);
     const Slots slots_w = slots_of<AxisW>(at.w);
-    const int total_w = AxisW::joined ? AxisW::kernel : run_w;
-    return {slots_d.before * total_w + slots_d.count * slots_w.before, slots_d.count * slots_w.count};
+    return {slots_d.before * taps_w(place) + slots_d.count * slots_w.before, slots_d.count * slots_w.count};
 }
 
 /// The first slot at offsets along all axes: `at` along depth and width, `h` along the height, which has `total_h`
@@ -143,6 +148,15 @@ __device__ __forceinline__ i64 slot_of(const Slots& at, const Slots& h, int tota
     const i64 before = static_cast<i64>(at.before) * steps * total_h;
     if constexpr (steps_last) return before + at.count * (h.before * steps + step * h.count);
     return before + at.count * (step * total_h + h.before);
+}
+
+/// The same where taps along the width share windows.
+__device__ __forceinline__ i64 window_slot(const PackPlace& place, Offsets at, const Slots& h, int total_h) {
+    const Slots d = slots_of<AxisD>(at.d);
+    const Slots w = slots_of<AxisW>(at.w);
+    const int row = taps_w(place);  // of a step at one offset along depth and height
+    return (static_cast<i64>(d.before) * total_h + d.count * h.before) * steps * row +
+           d.count * h.count * (place.step * row + w.before);
 }
 
 /// Words before a slot. Phases that lie side by side in a product are mixed within the words of all of them: each warp
@@ -176,7 +190,8 @@ __device__ __forceinline__ void pack_offset(u32* words, const PackSource& source
                  next.d < 0 ? alone : k_next);
         return;
     }
-    i64 slot = slot_of(slots, slots_of<AxisH>(h), total_h, place.step);
+    const Slots slots_h = slots_of<AxisH>(h);
+    i64 slot = windows ? window_slot(place, at, slots_h, total_h) : slot_of(slots, slots_h, total_h, place.step);
     for (int index_d = 0; index_d < AxisD::tapped; ++index_d) {
         for (int index_h = 0; index_h < AxisH::tapped; ++index_h) {
             for (int index_w = 0; index_w < AxisW::tapped; ++index_w) {

@@ -20,18 +20,19 @@ __device__ constexpr int count_bits(u32 bits) {
 }
 
 /// An axis of the problem. Where its phases are joined a block computes all of them, and offsets are multiples of
-/// `unit`; otherwise a block computes one.
+/// `unit`; otherwise a block computes one. Joined phases may be turned: with padding and every tap `Turn` larger,
+/// multiples of the stride together with the padding, positions begin where the output does.
 template <i64 Kernel, i64 Stride, i64 Padding, i64 Dilation, i64 Divisor, i64 Inverse, i64 Input, i64 Output,
-          bool Joined>
+          bool Joined, i64 Turn = 0>
 struct Axis {
     using Phases = AxisPhases<Kernel, Stride, Dilation, Divisor, Inverse>;
     static constexpr bool joined = Joined;
     static constexpr int kernel = static_cast<int>(Kernel);
     static constexpr Index stride = static_cast<Index>(Stride);
-    static constexpr Index padding = static_cast<Index>(Padding);
+    static constexpr Index padding = static_cast<Index>(Padding + Turn);
     static constexpr Index input = static_cast<Index>(Input);
     static constexpr Index output = static_cast<Index>(Output);
-    static constexpr int halo = static_cast<int>(Phases::halo);
+    static constexpr int halo = static_cast<int>(Turn > 0 ? ((Kernel - 1) * Dilation + Turn) / Stride : Phases::halo);
     static constexpr int unit = static_cast<int>(!Joined                  ? Phases::offset_step
                                                  : Dilation % Stride == 0 ? Dilation / Stride
                                                                           : 1);
@@ -40,9 +41,14 @@ struct Axis {
     /// Phases of a block, those without taps included.
     static constexpr int block_phases = static_cast<int>(Joined ? Stride : 1);
 
+    __device__ static constexpr Taps taps_of(int phase) {
+        if (phase >= Turn) return Phases::taps(phase - Turn);
+        const Taps taps = Phases::taps(phase - Turn + Stride);
+        return {taps.first, taps.count, taps.offset + 1};
+    }
     /// Index of the tap of phase `phase` at offset `number * unit`, or -1.
     __device__ static constexpr int tap(int phase, int number) {
-        const Taps taps = Phases::taps(phase);
+        const Taps taps = taps_of(phase);
         const int distance = number * unit - taps.offset;
         const int step = static_cast<int>(Phases::offset_step);
         if (taps.count == 0 || distance < 0 || distance % step != 0 || distance / step >= taps.count) return -1;
@@ -52,7 +58,7 @@ struct Axis {
     __device__ static constexpr u32 make_phase_bits() {
         u32 bits = 0;
         for (int phase = 0; Joined && phase < block_phases; ++phase)
-            bits |= (Phases::taps(phase).count > 0 ? 1u : 0u) << phase;
+            bits |= (taps_of(phase).count > 0 ? 1u : 0u) << phase;
         return Joined ? bits : 1u;
     }
     static constexpr u32 phase_bits = make_phase_bits();
@@ -109,17 +115,17 @@ struct Axis {
         return padding <= phase ? 0 : (padding - phase + stride - 1) / stride;
     }
     /// Positions that cover every output of the phases of a block.
-    static constexpr i64 positions =
-        Joined ? (Output - 1 + Padding) / Stride - Padding / Stride + 1 : (Output + Stride - 1) / Stride;
+    static constexpr i64 positions = Joined ? (Output - 1 + Padding + Turn) / Stride - (Padding + Turn) / Stride + 1
+                                            : (Output + Stride - 1) / Stride;
 };
 
-#define TCONV_AXIS(axis, joined)                                                                                  \
+#define TCONV_AXIS(axis, joined, turn)                                                                            \
     Axis<problem::kernel_##axis, problem::stride_##axis, problem::padding_##axis, problem::dilation_##axis,       \
          problem::tap_divisor_##axis, problem::tap_inverse_##axis, problem::input_##axis, problem::output_##axis, \
-         problem::stride_##axis == 1 || (joined)>
-using AxisD = TCONV_AXIS(d, config::joined_axes >= 3);
-using AxisH = TCONV_AXIS(h, config::joined_axes >= 2);
-using AxisW = TCONV_AXIS(w, config::joined_axes >= 1);
+         problem::stride_##axis == 1 || (joined), turn>
+using AxisD = TCONV_AXIS(d, config::joined_axes >= 3, 0);
+using AxisH = TCONV_AXIS(h, config::joined_axes >= 2, 0);
+using AxisW = TCONV_AXIS(w, config::joined_axes >= 1, phase_turn);
 #undef TCONV_AXIS
 
 constexpr int tile_n = config::tile_n;
@@ -294,6 +300,7 @@ using Sums = float[m_fragments][sum_phases][n_fragments][fragment_sums];
 /// Columns to the left of the tile's halo, so that a row of the shared tile begins at a whole load of the tensor: a
 /// vector, or with boxes 16 bytes.
 __device__ __forceinline__ int lead_of(const Place& place) {
+    if constexpr (windows) return config::tile_lead;
     constexpr int whole = boxes ? static_cast<int>(16 / sizeof(LineElement)) : vector;
     if constexpr (channels_last || whole == 1) return 0;
     const int rest = static_cast<int>((place.q_w - AxisW::halo) % whole);

@@ -101,9 +101,31 @@ __device__ __forceinline__ int phase_of(u32 segment_phase, const Line& line) {
     return phase_in<store_vector>(segment_phase, line);
 }
 
-/// Element of a staged row that belongs to row `row` of the warp, but for the phase.
+/// Neighbours of a lane are staged together, by accesses of up to 16 bytes; lanes are so many elements apart. Multiples
+/// of 8 words lie in every other bank of 16 bytes: gaps of 16 bytes, one after each 128 and one before the rows of
+/// every other lane, shift some to the others.
+constexpr int run_values = row_vector * AxisW::block_phases;
+constexpr bool stages_runs = stores_rows && !packed && row_vector > 1 && store_vector == 4 && sizeof(Element) == 4;
+constexpr bool gaps = stages_runs && run_values % 8 == 0;
+
+/// Where an element of a staged row lies.
+__device__ __forceinline__ int staged_place(int element) {
+    return gaps ? element + static_cast<int>(static_cast<u32>(element) / 32 * 4) : element;
+}
+/// Where a staged row begins.
+__device__ __forceinline__ int staged_row(int number) {
+    return number * staging_pitch + (gaps ? number / fragment_sums % 2 * 4 : 0);
+}
+
+/// Element of a staged row that belongs to row `row` of the warp, but for the phase and gaps.
+__device__ __forceinline__ int row_element(int row) {
+    if constexpr (segments == 1) return row * unit;
+    return row / segment * segment_pitch + row % segment * unit;
+}
+
+/// The same with the staged row, where there are no gaps.
 __device__ __forceinline__ int staged_element(int staged_row, int row) {
-    return staged_row * staging_pitch + row / segment * segment_pitch + row % segment * unit;
+    return staged_row * staging_pitch + row_element(row);
 }
 
 }  // namespace tconv::product

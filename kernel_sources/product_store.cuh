@@ -28,7 +28,7 @@ __device__ __forceinline__ RowPhases row_phases(const Staging& staging) {
         for (int m = 0; m < m_fragments; ++m) {
 #pragma unroll
             for (int i = 0; i < fragment_sums; ++i)
-                phases.v[m][i] = staging.table[row_of(m, i) / segment].phase;
+                phases.v[m][i] = staging.table[segments == 1 ? 0 : row_of(m, i) / segment].phase;
         }
     }
     return phases;
@@ -49,17 +49,66 @@ __device__ __forceinline__ void put_values(Element* target, const Element (&valu
     }
 }
 
-/// Positions of a lane that lie side by side are staged together.
-constexpr int row_run = shifted ? 1 : row_vector;
-constexpr int run_values = row_run * static_cast<int>(AxisW::block_phases);
-
 __device__ constexpr int make_put_step() {
     if (shifted || shift % 2 != 0 || run_values % 2 != 0) return 1;
     const bool quads =
-        row_run > 1 && shift % 4 == 0 && run_values % 4 == 0 && segment_pitch % 4 == 0 && staging_pitch % 4 == 0;
-    return quads ? 4 : segment_pitch % 2 == 0 || row_run == 1 ? 2 : 1;
+        row_vector > 1 && shift % 4 == 0 && run_values % 4 == 0 && segment_pitch % 4 == 0 && staging_pitch % 4 == 0;
+    return quads ? 4 : segment_pitch % 2 == 0 || row_vector == 1 ? 2 : 1;
 }
 constexpr int put_step = make_put_step();
+
+/// Vectors of shared memory that a run of a lane lies in, wherever it begins in the first.
+constexpr int run_vectors = stages_runs ? (run_values + 3) / 4 + 1 : 1;
+struct RunPlaces {
+    int v[run_vectors];
+};
+__device__ __forceinline__ RunPlaces run_places(int row) {
+    RunPlaces places;
+#pragma unroll
+    for (int i = 0; i < run_vectors; ++i)
+        places.v[i] = staged_place(row_element(row) + 4 * i);
+    return places;
+}
+
+/// Elements of the access that begins at word `word` of the vectors of a run which begins at word `phase`.
+__device__ constexpr int run_access(int word, int phase) {
+    const auto inside = [phase](int first, int count) { return first >= phase && first + count <= phase + run_values; };
+    if (inside(word / 4 * 4, 4)) return word % 4 == 0 ? 4 : 0;
+    if (inside(word / 2 * 2, 2)) return word % 2 == 0 ? 2 : 0;
+    return inside(word, 1) ? 1 : 0;
+}
+
+/// Stages a run that begins at element PHASE of its first vector: value_of gives the values.
+template <int Phase, class Values>
+__device__ __forceinline__ void put_run_at(Element* row, const RunPlaces& places, const Values& value_of) {
+#pragma unroll
+    for (int word = 0; word < 4 * run_vectors; ++word) {
+        Element* target = row + places.v[word / 4] + word % 4;
+        const int value = word - Phase;
+        if (run_access(word, Phase) == 4) {
+            const Element quad[4] = {value_of(value), value_of(value + 1), value_of(value + 2), value_of(value + 3)};
+            put_quad(target, quad);
+        } else if (run_access(word, Phase) == 2) {
+            put_pair(target, value_of(value), value_of(value + 1));
+        } else if (run_access(word, Phase) == 1) {
+            *target = value_of(value);
+        }
+    }
+}
+template <class Values>
+__device__ __forceinline__ void put_run(Element* row, const RunPlaces& places, int phase, const Values& value_of) {
+    if constexpr (!shifted) {
+        put_run_at<shift>(row, places, value_of);
+    } else if (phase == 0) {
+        put_run_at<0>(row, places, value_of);
+    } else if (phase == 1) {
+        put_run_at<1>(row, places, value_of);
+    } else if (phase == 2) {
+        put_run_at<2>(row, places, value_of);
+    } else {
+        put_run_at<3>(row, places, value_of);
+    }
+}
 
 /// N elements that are written in one access.
 template <int N>
@@ -67,47 +116,58 @@ struct alignas(N * sizeof(Element)) Elements {
     Element v[N];
 };
 
+/// Stages fragment `n` of channels, `channel` on, at phases (d, h): rows of all phases along w.
+__device__ __forceinline__ void stage_fragment(const Sums& sums, const Staging& staging, const RowPhases& phases,
+                                               const float (&biases)[fragment_sums], int n, int channel, int d, int h) {
+    const bool tapped = AxisD::tapped_index(d) >= 0 && AxisH::tapped_index(h) >= 0;
+    const int first = (AxisD::tapped_index(d) * AxisH::tapped + AxisH::tapped_index(h)) * AxisW::tapped;
+#pragma unroll
+    for (int m = 0; m < m_fragments; m += row_vector) {
+#pragma unroll
+        for (int i = 0; i < fragment_sums; ++i) {
+            const auto value_of = [&](int value) {
+                const int index = AxisW::tapped_index(value % AxisW::block_phases);
+                const bool any = tapped && index >= 0;
+                const float sum = any ? sums[m + value / AxisW::block_phases][any ? first + index : 0][n][i] : 0.0f;
+                return from_float<Element>(sum + biases[i]);
+            };
+            const int phase = phase_of(phases.v[m][i], {channel + fragment_column(i), d, h});
+            if constexpr (stages_runs) {
+                put_run(staging.elements + staged_row(fragment_column(i)), run_places(row_of(m, i)), phase, value_of);
+            } else {
+                Element values[run_values];
+#pragma unroll
+                for (int value = 0; value < run_values; ++value)
+                    values[value] = value_of(value);
+                put_values<put_step>(staging.elements + staged_element(fragment_column(i), row_of(m, i)) + phase,
+                                     values);
+            }
+        }
+    }
+}
+
 /// Channels first: for each phase along depth and height and each fragment of channels, rows of all phases along w.
 __device__ __forceinline__ void store_rows(const Sums& sums, const Staging& staging, const Element* bias,
                                            Element* output, const Place& place, int first_channel, bool aligned) {
+    constexpr bool whole = out_group % block_channels == 0;
     const RowPhases phases = row_phases(staging);
 #pragma unroll
     for (int d = 0; d < AxisD::block_phases; ++d) {
 #pragma unroll
         for (int h = 0; h < AxisH::block_phases; ++h) {
-            const bool tapped = AxisD::tapped_index(d) >= 0 && AxisH::tapped_index(h) >= 0;
 #pragma unroll
             for (int n = 0; n < n_fragments; ++n) {
                 const int channel = first_channel + fragment_columns * n;
-                if (channel >= out_group) break;
+                if (!whole && channel >= out_group) break;
                 float biases[fragment_sums];
 #pragma unroll
                 for (int i = 0; i < fragment_sums; ++i)
                     biases[i] = bias_at(bias, place, channel + fragment_column(i));
                 __syncwarp();
-#pragma unroll
-                for (int m = 0; m < m_fragments; m += row_run) {
-#pragma unroll
-                    for (int i = 0; i < fragment_sums; ++i) {
-                        Element* target = staging.elements + staged_element(fragment_column(i), row_of(m, i)) +
-                                          phase_of(phases.v[m][i], {channel + fragment_column(i), d, h});
-                        Element values[run_values];
-#pragma unroll
-                        for (int value = 0; value < run_values; ++value) {
-                            const int index_w = AxisW::tapped_index(value % AxisW::block_phases);
-                            const int index =
-                                (AxisD::tapped_index(d) * AxisH::tapped + AxisH::tapped_index(h)) * AxisW::tapped +
-                                index_w;
-                            const int position = m + value / AxisW::block_phases;
-                            const float sum =
-                                tapped && index_w >= 0 ? sums[position][index < 0 ? 0 : index][n][i] : 0.0f;
-                            values[value] = from_float<Element>(sum + biases[i]);
-                        }
-                        put_values<put_step>(target, values);
-                    }
-                }
+                stage_fragment(sums, staging, phases, biases, n, channel, d, h);
                 __syncwarp();
-                write_rows(staging, output, aligned, channel, min(fragment_columns, out_group - channel), d, h);
+                write_rows(staging, output, aligned, channel,
+                           whole ? fragment_columns : min(fragment_columns, out_group - channel), d, h);
             }
         }
     }

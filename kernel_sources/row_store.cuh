@@ -23,6 +23,26 @@ __device__ __forceinline__ void copy_elements(Element* target, const Element* st
     }
 }
 
+/// The address of an element that stays in registers, where the compiler would work it out anew for each store.
+__device__ __forceinline__ Element* held_element(Element* element) {
+#ifndef TCONV_EMULATOR
+    asm("" : "+l"(element));
+#endif
+    return element;
+}
+
+/// The same where a condition holds; the elements are read in any case, so that the store needs no branch.
+template <int N>
+__device__ __forceinline__ void copy_elements_if(bool condition, Element* target, const Element* staged) {
+    constexpr int words = N * static_cast<int>(sizeof(Element)) / 4;
+    if constexpr (words == 0) {
+        if (condition) *target = *staged;
+    } else {
+        const auto values = load<words>(reinterpret_cast<const float*>(staged));
+        if (condition) store_global<words>(reinterpret_cast<float*>(target), values);
+    }
+}
+
 /// Two neighbours at a multiple of their size.
 __device__ __forceinline__ void put_pair(float* target, float first, float second) {
     store<2>(target, Floats<2>{{first, second}});

@@ -160,3 +160,46 @@ TEST_CASE("runs of a row are those of whichever blocks have their sums") {
     const Problem small = parse_key("2d n20 ci8 co12 g1 i2x4 k2x2 s2x2 p0x0 op0x0 d1x1 bias bf16 nchw");
     test::check_drawn(direct, draw, small, 1, has("tile_n", 8));
 }
+
+TEST_CASE("what neighbouring positions read of a row serves all taps along the width") {
+    test::Draw draw(103);
+    const SearchSpace space = test::space_with("fma", "reuse_columns", 1);
+    for (const char* text :
+         {"1d n2 ci9 co20 g1 i300 k3 s2 p1 op0 d2 bias f32 nchw",
+          "1d n3 ci5 co6 g1 i96 k4 s2 p1 op0 d1 nobias f32 nchw", "1d n1 ci12 co6 g2 i77 k5 s3 p2 op1 d1 bias f32 nchw",
+          "1d n2 ci8 co7 g1 i64 k3 s1 p0 op0 d3 nobias f32 nchw", "1d n1 ci6 co8 g1 i50 k7 s4 p3 op2 d1 bias f16 nchw",
+          "2d n2 ci6 co10 g1 i5x24 k3x3 s2x2 p1x1 op1x1 d1x1 bias f32 nchw",
+          "2d n1 ci7 co5 g1 i6x16 k2x5 s1x1 p0x2 op0x0 d1x1 nobias bf16 nchw",
+          "3d n1 ci4 co9 g1 i3x4x12 k3x3x3 s2x2x2 p1x1x1 op1x1x1 d1x1x1 bias f32 nchw",
+          "3d n2 ci5 co6 g1 i4x3x16 k2x3x4 s1x2x2 p0x0x3 op0x1x0 d1x1x1 nobias f32 nchw"}) {
+        test::check_drawn(space, draw, parse_key(text), 4);
+    }
+}
+
+TEST_CASE("windows begin alike in every tile, whatever brings the rows, and leave as rows that begin anywhere") {
+    test::Draw draw(107);
+    const Problem p = parse_key("1d n2 ci9 co40 g1 i3000 k3 s2 p1 op0 d2 bias f32 nchw");
+    const SearchSpace space = test::space_with("fma", "reuse_columns", 1);
+    for (const auto& [name, value] : {std::pair{"loads", 1},
+                                      {"load_vector", 2},
+                                      {"load_vector", 4},
+                                      {"store_window", 32},
+                                      {"row_vector", 2},
+                                      {"resident_weights", 1}}) {
+        INFO(name << " = " << value);
+        test::check_drawn(space, draw, p, 2,
+                          [&, name = name, value = value](const Config& drawn) { return drawn.at(name) == value; });
+    }
+}
+
+TEST_CASE("phases that are turned by the padding leave as runs of a row") {
+    const SearchSpace direct = test::space_with("fma", "direct_store", 1);
+    test::Draw draw(113);
+    for (const char* text : {"1d n2 ci9 co10 g1 i24 k4 s2 p1 op0 d1 bias f32 nchw",
+                             "2d n1 ci6 co8 g1 i5x16 k3x3 s2x2 p1x1 op1x1 d1x1 nobias f32 nchw",
+                             "1d n2 ci8 co6 g1 i20 k16 s8 p4 op0 d1 bias f16 nchw"}) {
+        INFO(text);
+        test::check_drawn(direct, draw, parse_key(text), 3,
+                          [](const Config& drawn) { return drawn.at("turn_phases") == 1; });
+    }
+}
