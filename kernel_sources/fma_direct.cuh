@@ -117,7 +117,7 @@ __device__ __forceinline__ void write_vector(T* target, const float* values) {
 }
 
 /// A channel's runs of one group: a row for each phase along depth and height.
-__device__ __forceinline__ void write_rows(const Sums& sums, int group, int n, int i, float bias, const Target& target,
+__device__ __forceinline__ void write_runs(const Sums& sums, int group, int n, int i, float bias, const Target& target,
                                            Element* address) {
 #pragma unroll
     for (int round = 0; round < rounds; ++round) {
@@ -156,7 +156,7 @@ __device__ __forceinline__ void store_direct(const Sums& sums, const Element* bi
         if (!whole_channels && channel + behind >= out_group) break;
 #pragma unroll
         for (int group = 0; group < groups; ++group)
-            write_rows(sums, group, n, i, biases[column], targets.of[group],
+            write_runs(sums, group, n, i, biases[column], targets.of[group],
                        targets.of[group].address + behind * output_volume);
     }
 }
