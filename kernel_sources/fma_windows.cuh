@@ -10,7 +10,7 @@ namespace tconv::product {
 constexpr int lane_windows = m_fragments / row_vector;
 using Window = InputStep[config::window_words];
 /// Words from a window's start to its first position at offset 0.
-constexpr int window_lead = config::tile_lead % row_vector + AxisW::halo;
+constexpr int window_lead = tile_lead % row_vector + AxisW::halo;
 
 __device__ __forceinline__ void load_window(Window& window, const u32* words) {
 #pragma unroll

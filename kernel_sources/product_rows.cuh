@@ -68,10 +68,11 @@ __device__ __forceinline__ void for_each_piece(const Staging& staging, Element* 
     constexpr int places = segments * Pieces;
     constexpr int most = places < 32 ? 32 / places : 1;
     constexpr int together = most < staged_rows ? most : staged_rows;
+    constexpr int passes = (together * places + 31) / 32;
+    constexpr int unrolled = segments == 1 && passes <= 4 ? passes : 1;
     const StagedSegment only = staged_segment(staging, 0);
-    constexpr int rounds_of_places = (together * places + 31) / 32;
-#pragma unroll(segments == 1 && rounds_of_places <= 4 ? rounds_of_places : 1)
-    for (int pass = 0; pass < rounds_of_places; ++pass) {
+#pragma unroll unrolled
+    for (int pass = 0; pass < passes; ++pass) {
         const int i = pass * 32 + threadIdx.x % 32;
         if (together * places % 32 != 0 && i >= together * places) break;
         const int place = together == 1 ? i : i % places;
@@ -92,7 +93,7 @@ __device__ __forceinline__ void for_each_piece(const Staging& staging, Element* 
             const Index distance = lines.distance(first, step * together);
             const int phase =
                 shifted ? static_cast<int>((row_phase + static_cast<u32>(distance)) % store_vector) : shift;
-            write(from.window_of(line), piece, phase, row + distance, staging.elements + staged_row(number));
+            write(from.window_of(line), piece, phase, row + distance, staging.elements + row_begin(number));
         }
     }
 }

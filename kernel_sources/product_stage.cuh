@@ -113,7 +113,7 @@ __device__ __forceinline__ int staged_place(int element) {
     return gaps ? element + static_cast<int>(static_cast<u32>(element) / 32 * 4) : element;
 }
 /// Where a staged row begins.
-__device__ __forceinline__ int staged_row(int number) {
+__device__ __forceinline__ int row_begin(int number) {
     return number * staging_pitch + (gaps ? number / fragment_sums % 2 * 4 : 0);
 }
 

@@ -132,7 +132,7 @@ __device__ __forceinline__ void stage_fragment(const Sums& sums, const Staging& 
             };
             const int phase = phase_of(phases.v[m][i], {channel + fragment_column(i), d, h});
             if constexpr (stages_runs) {
-                put_run(staging.elements + staged_row(fragment_column(i)), run_places(row_of(m, i)), phase, value_of);
+                put_run(staging.elements + row_begin(fragment_column(i)), run_places(row_of(m, i)), phase, value_of);
             } else {
                 Element values[run_values];
 #pragma unroll
