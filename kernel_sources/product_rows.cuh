@@ -73,7 +73,7 @@ __device__ __forceinline__ void for_each_piece(const Staging& staging, Element* 
     const StagedSegment only = staged_segment(staging, 0);
 #pragma unroll unrolled
     for (int pass = 0; pass < passes; ++pass) {
-        const int i = pass * 32 + threadIdx.x % 32;
+        const int i = pass * 32 + staging.lane;
         if (together * places % 32 != 0 && i >= together * places) break;
         const int place = together == 1 ? i : i % places;
         const int first = together == 1 ? 0 : i / places;
@@ -82,7 +82,7 @@ __device__ __forceinline__ void for_each_piece(const Staging& staging, Element* 
         if (from.begin >= from.end || (Edges && window > 0 && !from.ends_row())) continue;
         if (Lines::one_round && !from.is_inside(lines.line(first))) continue;
         const Index before = line_offset(lines.line(first));
-        Element* row = held_element(output + from.target.offset + before);
+        Element* row = held(output + from.target.offset + before);
         const u32 row_phase = from.target.phase + static_cast<u32>(before);
 #pragma unroll 8
         for (int step = 0; step < (staged_rows + together - 1) / together; ++step) {
