@@ -24,6 +24,8 @@ constexpr bool steps_last = !reuse_rows;
 /// What neighbouring positions of a lane read of a row, the window, serves all taps along the width, which run inside
 /// the steps.
 constexpr bool windows = config::reuse_columns != 0;
+/// Columns of a row of the shared tile before its halo, the same for all tiles then.
+constexpr int tile_lead = config::tile_lead;
 /// Joined phases along the width are turned by so many outputs, so that positions begin where rows do.
 constexpr int phase_turn = config::phase_turn;
 

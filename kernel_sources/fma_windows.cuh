@@ -3,6 +3,7 @@
 #pragma once
 
 #include "fma_tap.cuh"
+#include "held.cuh"
 
 namespace tconv::product {
 
@@ -10,7 +11,7 @@ namespace tconv::product {
 constexpr int lane_windows = m_fragments / row_vector;
 using Window = InputStep[config::window_words];
 /// Words from a window's start to its first position at offset 0.
-constexpr int window_lead = config::tile_lead % row_vector + AxisW::halo;
+constexpr int window_lead = tile_lead % row_vector + AxisW::halo;
 
 __device__ __forceinline__ void load_window(Window& window, const u32* words) {
 #pragma unroll
@@ -98,17 +99,6 @@ __device__ __forceinline__ void multiply_offsets(Sums& sums, const Window (&inpu
     }
 }
 
-/// An address in shared memory that stays in a register, where the compiler would work it out anew.
-__device__ __forceinline__ const u32* held_address(const u32* shared) {
-#ifdef TCONV_EMULATOR
-    return shared;
-#else
-    u32 address = static_cast<u32>(__cvta_generic_to_shared(shared));
-    asm volatile("" : "+r"(address));
-    return static_cast<const u32*>(__cvta_shared_to_generic(address));
-#endif
-}
-
 /// Steps in one unrolled body: in longer ones the assembler leaves the order of the source.
 constexpr int window_steps = config::step_body >= 64 ? 1 : 2;
 
@@ -118,8 +108,8 @@ __device__ __forceinline__ void multiply_windows(Sums& sums, const u32* stage, c
     const u32* words[lane_windows];
 #pragma unroll
     for (int window = 0; window < lane_windows; ++window)
-        words[window] = held_address(stage + rows.word[window * row_vector] - window_lead - back);
-    weights = held_address(weights);
+        words[window] = held_shared(stage + rows.word[window * row_vector] - window_lead - back);
+    weights = held_shared(weights);
 #pragma unroll window_steps
     for (int step = 0; step < steps; ++step) {
         Window input[lane_windows];

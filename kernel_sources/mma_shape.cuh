@@ -28,6 +28,7 @@ constexpr int step_words = bf16_thrice && !tap_pairs ? 16 : 8;
 /// Steps run inside the offsets along the height.
 constexpr bool steps_last = false;
 constexpr bool windows = false;
+constexpr int tile_lead = 0;
 constexpr int phase_turn = 0;
 
 /// The two rows of a fragment whose sums a lane has lie 8 apart, or side by side: then it reads and writes them

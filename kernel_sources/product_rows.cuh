@@ -68,11 +68,12 @@ __device__ __forceinline__ void for_each_piece(const Staging& staging, Element* 
     constexpr int places = segments * Pieces;
     constexpr int most = places < 32 ? 32 / places : 1;
     constexpr int together = most < staged_rows ? most : staged_rows;
+    constexpr int passes = (together * places + 31) / 32;
+    constexpr int unrolled = segments == 1 && passes <= 4 ? passes : 1;
     const StagedSegment only = staged_segment(staging, 0);
-    constexpr int rounds_of_places = (together * places + 31) / 32;
-#pragma unroll(segments == 1 && rounds_of_places <= 4 ? rounds_of_places : 1)
-    for (int pass = 0; pass < rounds_of_places; ++pass) {
-        const int i = pass * 32 + threadIdx.x % 32;
+#pragma unroll unrolled
+    for (int pass = 0; pass < passes; ++pass) {
+        const int i = pass * 32 + staging.lane;
         if (together * places % 32 != 0 && i >= together * places) break;
         const int place = together == 1 ? i : i % places;
         const int first = together == 1 ? 0 : i / places;
@@ -81,7 +82,7 @@ __device__ __forceinline__ void for_each_piece(const Staging& staging, Element* 
         if (from.begin >= from.end || (Edges && window > 0 && !from.ends_row())) continue;
         if (Lines::one_round && !from.is_inside(lines.line(first))) continue;
         const Index before = line_offset(lines.line(first));
-        Element* row = held_element(output + from.target.offset + before);
+        Element* row = held(output + from.target.offset + before);
         const u32 row_phase = from.target.phase + static_cast<u32>(before);
 #pragma unroll 8
         for (int step = 0; step < (staged_rows + together - 1) / together; ++step) {
@@ -92,7 +93,7 @@ __device__ __forceinline__ void for_each_piece(const Staging& staging, Element* 
             const Index distance = lines.distance(first, step * together);
             const int phase =
                 shifted ? static_cast<int>((row_phase + static_cast<u32>(distance)) % store_vector) : shift;
-            write(from.window_of(line), piece, phase, row + distance, staging.elements + staged_row(number));
+            write(from.window_of(line), piece, phase, row + distance, staging.elements + row_begin(number));
         }
     }
 }

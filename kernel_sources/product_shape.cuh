@@ -300,7 +300,7 @@ using Sums = float[m_fragments][sum_phases][n_fragments][fragment_sums];
 /// Columns to the left of the tile's halo, so that a row of the shared tile begins at a whole load of the tensor: a
 /// vector, or with boxes 16 bytes.
 __device__ __forceinline__ int lead_of(const Place& place) {
-    if constexpr (windows) return config::tile_lead;
+    if constexpr (windows) return tile_lead;
     constexpr int whole = boxes ? static_cast<int>(16 / sizeof(LineElement)) : vector;
     if constexpr (channels_last || whole == 1) return 0;
     const int rest = static_cast<int>((place.q_w - AxisW::halo) % whole);

@@ -1,6 +1,7 @@
 // Shared memory through which a warp stores: where its positions go in the tensor, and where they are staged.
 #pragma once
 
+#include "held.cuh"
 #include "product_shape.cuh"
 #include "row_store.cuh"
 
@@ -54,17 +55,21 @@ __device__ __forceinline__ Segment segment_of(const Place& place, const Element*
     return {offset, out_w, inside, element_number(output, offset)};
 }
 
-/// The warp's part of shared memory.
+/// The warp's part of shared memory, and the lane's number in it. What follows from them is worked out for each tile: a
+/// block that takes tile after tile has no registers for it while it multiplies.
 struct Staging {
     Segment* table;
     Element* elements;
+    int lane;
 };
 
 __device__ __forceinline__ Staging make_staging(const Place& place, const Element* output, int batch, int warp,
                                                 int warp_m) {
     auto* bytes = dynamic_shared<unsigned char>() + config::staging_begin + warp * config::staging_bytes;
-    Staging staging{reinterpret_cast<Segment*>(bytes), reinterpret_cast<Element*>(bytes + config::table_bytes)};
-    for (int i = threadIdx.x % 32; i < segments; i += 32)
+    bytes = held_shared(bytes);
+    const Staging staging{reinterpret_cast<Segment*>(bytes), reinterpret_cast<Element*>(bytes + config::table_bytes),
+                          held(static_cast<int>(threadIdx.x % 32))};
+    for (int i = staging.lane; i < segments; i += 32)
         staging.table[i] = segment_of(place, output, batch, position_of(warp_m * warp_rows + i * segment));
     return staging;
 }
@@ -113,7 +118,7 @@ __device__ __forceinline__ int staged_place(int element) {
     return gaps ? element + static_cast<int>(static_cast<u32>(element) / 32 * 4) : element;
 }
 /// Where a staged row begins.
-__device__ __forceinline__ int staged_row(int number) {
+__device__ __forceinline__ int row_begin(int number) {
     return number * staging_pitch + (gaps ? number / fragment_sums % 2 * 4 : 0);
 }
 

@@ -69,6 +69,17 @@ __device__ __forceinline__ RunPlaces run_places(int row) {
         places.v[i] = staged_place(row_element(row) + 4 * i);
     return places;
 }
+/// Those of all runs of a lane.
+struct LanePlaces {
+    RunPlaces of[m_fragments / row_vector];
+};
+__device__ __forceinline__ LanePlaces lane_places() {
+    LanePlaces places{};
+#pragma unroll
+    for (int m = 0; stages_runs && m < m_fragments; m += row_vector)
+        places.of[m / row_vector] = run_places(held(row_of(m, 0)));
+    return places;
+}
 
 /// Elements of the access that begins at word `word` of the vectors of a run which begins at word `phase`.
 __device__ constexpr int run_access(int word, int phase) {
@@ -118,7 +129,8 @@ struct alignas(N * sizeof(Element)) Elements {
 
 /// Stages fragment `n` of channels, `channel` on, at phases (d, h): rows of all phases along w.
 __device__ __forceinline__ void stage_fragment(const Sums& sums, const Staging& staging, const RowPhases& phases,
-                                               const float (&biases)[fragment_sums], int n, int channel, int d, int h) {
+                                               const LanePlaces& places, const float (&biases)[fragment_sums], int n,
+                                               int channel, int d, int h) {
     const bool tapped = AxisD::tapped_index(d) >= 0 && AxisH::tapped_index(h) >= 0;
     const int first = (AxisD::tapped_index(d) * AxisH::tapped + AxisH::tapped_index(h)) * AxisW::tapped;
 #pragma unroll
@@ -129,11 +141,13 @@ __device__ __forceinline__ void stage_fragment(const Sums& sums, const Staging& 
                 const int index = AxisW::tapped_index(value % AxisW::block_phases);
                 const bool any = tapped && index >= 0;
                 const float sum = any ? sums[m + value / AxisW::block_phases][any ? first + index : 0][n][i] : 0.0f;
+                // Without a bias, too: else sums lie in the vectors in which they are staged, between others, all
+                // along.
                 return from_float<Element>(sum + biases[i]);
             };
             const int phase = phase_of(phases.v[m][i], {channel + fragment_column(i), d, h});
             if constexpr (stages_runs) {
-                put_run(staging.elements + staged_row(fragment_column(i)), run_places(row_of(m, i)), phase, value_of);
+                put_run(staging.elements + row_begin(fragment_column(i)), places.of[m / row_vector], phase, value_of);
             } else {
                 Element values[run_values];
 #pragma unroll
@@ -151,6 +165,8 @@ __device__ __forceinline__ void store_rows(const Sums& sums, const Staging& stag
                                            Element* output, const Place& place, int first_channel, bool aligned) {
     constexpr bool whole = out_group % block_channels == 0;
     const RowPhases phases = row_phases(staging);
+    const LanePlaces places = lane_places();
+    bias = held(bias);
 #pragma unroll
     for (int d = 0; d < AxisD::block_phases; ++d) {
 #pragma unroll
@@ -164,7 +180,7 @@ __device__ __forceinline__ void store_rows(const Sums& sums, const Staging& stag
                 for (int i = 0; i < fragment_sums; ++i)
                     biases[i] = bias_at(bias, place, channel + fragment_column(i));
                 __syncwarp();
-                stage_fragment(sums, staging, phases, biases, n, channel, d, h);
+                stage_fragment(sums, staging, phases, places, biases, n, channel, d, h);
                 __syncwarp();
                 write_rows(staging, output, aligned, channel,
                            whole ? fragment_columns : min(fragment_columns, out_group - channel), d, h);

@@ -23,14 +23,6 @@ __device__ __forceinline__ void copy_elements(Element* target, const Element* st
     }
 }
 
-/// The address of an element that stays in registers, where the compiler would work it out anew for each store.
-__device__ __forceinline__ Element* held_element(Element* element) {
-#ifndef TCONV_EMULATOR
-    asm("" : "+l"(element));
-#endif
-    return element;
-}
-
 /// The same where a condition holds; the elements are read in any case, so that the store needs no branch.
 template <int N>
 __device__ __forceinline__ void copy_elements_if(bool condition, Element* target, const Element* staged) {

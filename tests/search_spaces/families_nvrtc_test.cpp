@@ -212,3 +212,11 @@ TEST_CASE("NVRTC compiles the overlap_add family with and without a gathering la
                              "1d n1 ci1026 co1 g1 i200 k4096 s1024 p2048 op0 d1 nobias f32 nhwc"})
         check_compiles("overlap_add", text, draw);
 }
+
+TEST_CASE("NVRTC compiles taps along the width that share what neighbouring positions read") {
+    test::Draw draw(109);
+    for (const char* text : {"1d n16 ci32 co64 g1 i131072 k3 s2 p1 op0 d2 nobias f32 nchw",
+                             "1d n16 ci128 co64 g1 i2048 k4 s2 p1 op0 d1 bias f16 nchw",
+                             "3d n4 ci64 co32 g1 i48x48x48 k3x3x3 s2x2x2 p1x1x1 op1x1x1 d1x1x1 bias f32 nchw"})
+        check_compiles("fma", text, draw, [](const Config& config) { return config.at("reuse_columns") == 1; });
+}
