@@ -37,6 +37,7 @@ class Result:
         self.tconv_reason = raw.get("tconv_reason") or "no reason given"
         self.peer_reason = raw.get("peer_reason") or "no reason given"
         self.conditions = raw.get("conditions") or {}
+        self.kept = None  # what of it is of a former page
 
     @property
     def key(self):

@@ -43,6 +43,14 @@ def sample():
     }
 
 
+def speed_up_of(ratios):
+    """The geometric mean as the page writes it."""
+    product = 1.0
+    for ratio in ratios:
+        product *= ratio
+    return f"**{product ** (1 / len(ratios)):.2f}×**" if product < 1 else f"{product ** (1 / len(ratios)):.2f}×"
+
+
 class PerformancePage(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -56,13 +64,13 @@ class PerformancePage(unittest.TestCase):
         path.write_text(run if isinstance(run, str) else json.dumps(run), encoding="utf-8")
         return str(path)
 
-    def call(self, *runs):
+    def call(self, *runs, options=()):
         files = [self.write(f"run{i}.json", run) for i, run in enumerate(runs)]
-        return subprocess.run([SCRIPT, *files, "--output", str(self.page_path), "--chart", str(self.chart_path)],
-                              capture_output=True, text=True, check=False)
+        return subprocess.run([SCRIPT, *files, "--output", str(self.page_path), "--chart", str(self.chart_path),
+                               *options], capture_output=True, text=True, check=False)
 
-    def make(self, *runs):
-        done = self.call(*runs)
+    def make(self, *runs, options=()):
+        done = self.call(*runs, options=options)
         self.assertEqual(done.returncode, 0, done.stderr)
         return self.page_path.read_text(encoding="utf-8")
 
@@ -76,13 +84,13 @@ class PerformancePage(unittest.TestCase):
     def test_every_layer_has_its_figures(self):
         page = self.make(sample())
         fp32 = page[page.index("### fp32, nchw"):page.index("### bf16, nhwc")]
-        self.assertEqual(self.row(fp32, "wins"), ["wins", "1", "2", "4", "2.00×", "50.0 %", "25.0 %", "4.0e-06",
-                                                  "3.0e-06", "direct"])
-        self.assertEqual(self.row(fp32, "loses")[1:7], ["0.5", "4", "1", "**0.25×**", "12.5 %", "50.0 %"])
-        self.assertEqual(self.row(fp32, "alone")[1:], ["3", "6", "—", "—", "50.0 %", "—", "4.0e-06", "—", "direct"])
-        self.assertEqual(self.row(fp32, "refused")[1:], ["3", "—", "6", "—", "—", "50.0 %", "—", "3.0e-06", "—"])
+        self.assertEqual(self.row(fp32, "wins"), ["wins", "image", "1", "2", "4", "2.00×", "50.0 %", "25.0 %",
+                                                  "4.0e-06", "3.0e-06", "direct"])
+        self.assertEqual(self.row(fp32, "loses")[2:8], ["0.5", "4", "1", "**0.25×**", "12.5 %", "50.0 %"])
+        self.assertEqual(self.row(fp32, "alone")[2:], ["3", "6", "—", "—", "50.0 %", "—", "4.0e-06", "—", "direct"])
+        self.assertEqual(self.row(fp32, "refused")[2:], ["3", "—", "6", "—", "—", "50.0 %", "—", "3.0e-06", "—"])
         bf16 = page[page.index("### bf16, nhwc"):page.index("## Run")]
-        self.assertEqual(self.row(bf16, "wins")[1:5], ["0.25", "0.5", "1.5", "3.00×"])
+        self.assertEqual(self.row(bf16, "wins")[2:6], ["0.25", "0.5", "1.5", "3.00×"])
 
     def test_means_are_geometric_and_over_what_both_compute(self):
         page = self.make(sample())
@@ -123,10 +131,39 @@ class PerformancePage(unittest.TestCase):
         later["results"] = [result("loses", "image", 0.5, 0.5, 1), result("new", "audio", 1, 1, 5)]
         page = self.make(sample(), later)
         fp32 = page[page.index("### fp32, nchw"):page.index("### bf16, nhwc")]
-        self.assertEqual(self.row(fp32, "loses")[2:5], ["0.5", "1", "2.00×"])
-        self.assertEqual(self.row(fp32, "wins")[4], "2.00×")
-        self.assertEqual(self.row(fp32, "new")[4], "5.00×")
+        self.assertEqual(self.row(fp32, "loses")[3:6], ["0.5", "1", "2.00×"])
+        self.assertEqual(self.row(fp32, "wins")[5], "2.00×")
+        self.assertEqual(self.row(fp32, "new")[5], "5.00×")
         self.assertEqual(self.row(page, "fp32, nchw", "all")[4], "2.71×")  # (2 * 2 * 5) ^ (1/3)
+
+    def test_what_the_files_lack_stays_as_on_a_former_page_and_is_named(self):
+        self.make(sample())
+        former = self.folder / "former.md"
+        former.write_text(self.page_path.read_text(encoding="utf-8"), encoding="utf-8")
+        faster = sample()
+        faster["started"] = "2026-11-30T08:00:00Z"
+        faster["results"] = [result("wins", "image", 1, 1.25, None), result("alone", "volume", 3, 5, None)]
+        page = self.make(faster, options=["--keep", str(former)])
+        fp32 = page[page.index("### fp32, nchw"):page.index("### bf16, nhwc")]
+        self.assertEqual(self.row(fp32, "wins")[3:6], ["1.25", "4", "3.20×"])
+        self.assertEqual(self.row(fp32, "alone")[3:6], ["5", "—", "—"])
+        self.assertEqual(self.row(fp32, "loses"), ["loses", "image", "0.5", "4", "1", "**0.25×**", "12.5 %", "50.0 %",
+                                                   "4.0e-06", "3.0e-06", "direct"])
+        self.assertEqual(self.row(page[page.index("### bf16, nhwc"):], "wins")[3:6], ["0.5", "1.5", "3.00×"])
+        self.assertEqual(self.row(page, "fp32, nchw", "image")[2:5], ["2", "1", speed_up_of((4 / 1.25, 1 / 4))])
+        earlier = page[page.index("### Earlier runs"):page.index("## Clocks and warnings")]
+        self.assertIn("- **fp32, nchw**: loses, refused.", earlier)
+        self.assertIn("- **fp32, nchw**: cuDNN's times of the other layers.", earlier)
+        self.assertIn("- **bf16, nhwc**: all.", earlier)
+        self.assertIn("2026-11-29T20:40:00Z", earlier)
+        self.assertIn("it | was hot: wins (fp32, nchw)".replace("|", "\\|"), page[page.index("### Of the earlier runs"):])
+
+    def test_a_page_that_is_none_is_refused(self):
+        former = self.folder / "former.md"
+        former.write_text("# Something else\n", encoding="utf-8")
+        done = self.call(sample(), options=["--keep", str(former)])
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("must be a page that this command made", done.stderr)
 
     def test_the_chart_has_every_layer_and_is_the_same_each_time(self):
         self.make(sample())
@@ -151,7 +188,7 @@ class PerformancePage(unittest.TestCase):
 
     def test_optional_parts_may_be_missing(self):
         page = self.make({"format": 1, "results": [{"layer": "bare", "mode": "tf32", "layout": "nchw"}]})
-        self.assertEqual(self.row(page, "bare")[1:5], ["—", "—", "—", "—"])
+        self.assertEqual(self.row(page, "bare")[2:6], ["—", "—", "—", "—"])
         self.assertIn("No layer was computed by both", page)
         self.assertFalse(self.chart_path.exists())
         self.make({"format": 1, "results": []})
