@@ -104,6 +104,20 @@ __device__ __forceinline__ void add_input_row(Products& sums, const Row& row, co
     }
 }
 
+template <class Values>
+__device__ __forceinline__ void add_value(Products& sums, const Values& row, int number, int in, const float* weights, int jd, int jh,
+                                        int kernel_row) {
+#pragma unroll
+    for (int c = 0; c < channels; ++c) {
+#pragma unroll
+        for (int k = 0; k < AxisW::kernel; ++k) {
+            const int tap = in * channel_pitch + c * taps_pitch + kernel_row * AxisW::kernel + k;
+            const float value = load<4>(weights + tap / 4 * 4).v[tap % 4];
+            const int jw = AxisW::reached(number, k);
+            if (jw >= 0) sums[c][jd][jh][jw] = fmaf(row.at(in, number), value, sums[c][jd][jh][jw]);
+        }
+    }
+}
 /// Product `product` of a pair, to which plane `id` of the window brings `values`.
 template <class Values>
 __device__ __forceinline__ void add_product(Products& sums, const Values& values, const float* weights, int id,
@@ -111,57 +125,47 @@ __device__ __forceinline__ void add_product(Products& sums, const Values& values
 #pragma unroll
     for (int in = 0; in < in_span; ++in) {
 #pragma unroll
-        for (int kd = 0; kd < AxisD::kernel; ++kd) {
-            const int jd = AxisD::reached(id, kd);
-            if (jd < 0) continue;
+        for (int number = 0; number < AxisW::window; ++number) {
 #pragma unroll
-            for (int phase = 0; phase < phases_h; ++phase) {
-                const int row = product * phases_h + phase;
-                add_row(sums, values, in, weights, jd, pair * (pair_products * phases_h) + row,
-                        kd * staged_kernel_h + row);
+            for (int kd = 0; kd < AxisD::kernel; ++kd) {
+                const int jd = AxisD::reached(id, kd);
+                if (jd < 0) continue;
+#pragma unroll
+                for (int phase = 0; phase < phases_h; ++phase) {
+                    const int row = product * phases_h + phase;
+                    add_value(sums, values, number, in, weights, jd, pair * (pair_products * phases_h) + row,
+                              kd * staged_kernel_h + row);
+                }
             }
         }
     }
 }
 
-/// The products of a pair of positions. Calls `done(i)` as soon as row `i` of the window is needed no more.
+/// Plane `id` of the window, of whose pairs the middle rows lie apart from the others. Calls `done(i)` as soon as one of
+/// the others is needed no more.
 template <class Done>
-__device__ __forceinline__ void add_pair(Products& sums, const Window& window, const float* weights, int id, int pair,
-                                         const Done& done) {
-    const int first = id * AxisH::window + 2 * pair;
-    const Row& middle = window.row[first + 1];
-    const Difference before(window.row[first], middle);
-    done(first);
-    add_product(sums, before, weights, id, pair, 0);
-    add_product(sums, middle, weights, id, pair, 1);
-    const Difference after(middle, window.row[first + 2]);
-    done(first + 1);
-    if (pair == pairs - 1) done(first + 2);
-    add_product(sums, after, weights, id, pair, 2);
-}
-
-/// Row by row: only those at hand need be in registers. Calls `done` as add_pair does.
-template <class Done>
-__device__ __forceinline__ void add_rows(Products& sums, const Window& window, const float* weights, const Done& done) {
-    if constexpr (filtered) {
+__device__ __forceinline__ void add_plane(Products& sums, const Row (&outer)[pairs + 1], const Row (&middle)[pairs],
+                                          const float* weights, int id, const Done& done) {
 #pragma unroll
-        for (int id = 0; id < AxisD::window; ++id) {
-#pragma unroll
-            for (int pair = 0; pair < pairs; ++pair)
-                add_pair(sums, window, weights, id, pair, done);
-        }
-    } else {
-#pragma unroll
-        for (int i = 0; i < rows; ++i) {
-            add_input_row(sums, window.row[i], weights, i);
-            done(i);
-        }
+    for (int pair = 0; pair < pairs; ++pair) {
+        add_product(sums, Difference(outer[pair], middle[pair]), weights, id, pair, 0);
+        done(pair);
+        add_product(sums, Difference(middle[pair], outer[pair + 1]), weights, id, pair, 2);
+        if (pair == pairs - 1) done(pairs);
+        add_product(sums, middle[pair], weights, id, pair, 1);
     }
 }
 
 __device__ __forceinline__ void add_window(Products& sums, const Window& window, const float* weights) {
-    if constexpr (channels_last || filtered) {
-        add_rows(sums, window, weights, [](int) {});
+    if constexpr (filtered) {
+#pragma unroll
+        for (int id = 0; id < AxisD::window; ++id)
+            (void)id;
+    } else if constexpr (channels_last) {
+        // Row by row: only those at hand are in registers.
+#pragma unroll
+        for (int i = 0; i < rows; ++i)
+            add_input_row(sums, window.row[i], weights, i);
     } else {
 #pragma unroll
         for (int kernel_row = 0; kernel_row < kernel_rows; ++kernel_row) {
@@ -169,6 +173,63 @@ __device__ __forceinline__ void add_window(Products& sums, const Window& window,
             for (int i = 0; i < rows; ++i)
                 add_row_pair(sums, window.row[i], 0, weights, i, kernel_row);
         }
+    }
+}
+
+/// Row `i` of a plane that lies inside the tensor.
+__device__ __forceinline__ void load_plane_row(Row& row, const Element* source, const Place& thread, int i) {
+    const Index line = i * AxisW::input;
+    row.load({source + line * (channels_last ? static_cast<Index>(problem::in_channels) : 1), thread.w,
+              AxisH::holds(thread.h, i)});
+}
+
+/// Taps of the staged kernel that one plane of the window meets.
+constexpr int plane_taps = staged_taps / AxisD::window;
+
+__device__ __forceinline__ void add_planes(Products& sums, const Element* origin, const Place& thread,
+                                           const float* weights, int first) {
+    constexpr Index row_pitch = AxisW::input * (channels_last ? static_cast<Index>(problem::in_channels) : 1);
+    constexpr Index plane_pitch = AxisH::input * row_pitch;
+    constexpr int chunk_taps = in_span * channel_pitch;
+    const bool has_front = AxisD::window == 1 || AxisD::holds(thread.d, 0);
+    const bool has_back = AxisD::window == 1 || AxisD::holds(thread.d, 1);
+    const bool both = AxisD::window == 2 && has_front && has_back;
+    int left = has_front || has_back ? (chunks - first + splits - 1) / splits * (both ? 2 : 1) : 0;
+    if (left == 0) return;
+    const Element* source = origin + first * chunk_pitch + (has_front ? 0 : plane_pitch);
+    constexpr auto turn = static_cast<Index>(splits * chunk_pitch);
+    const Index pitch = both ? plane_pitch : turn;
+    const Index back_pitch = both ? turn - plane_pitch : turn;
+    int place = (first * chunk_taps + (has_front ? AxisD::window - 1 : 0) * plane_taps) / 4;
+    const int taps_step = (both ? -plane_taps : splits * chunk_taps) / 4;
+    const int back_taps_step = (splits * chunk_taps + (both ? plane_taps : 0)) / 4;
+    Row outer[pairs + 1], middle[2][pairs];
+#pragma unroll
+    for (int i = 0; i <= pairs; ++i) {
+        outer[i].clear();
+        load_plane_row(outer[i], source, thread, 2 * i);
+    }
+#pragma unroll
+    for (int i = 0; i < pairs; ++i) {
+        middle[0][i].clear();
+        middle[1][i].clear();
+        load_plane_row(middle[0][i], source, thread, 2 * i + 1);
+    }
+    const auto step = [&](const Row (&now)[pairs], Row (&next)[pairs], Index move, int taps_move) {
+        // Behind the last plane it is loaded once more.
+        asm("mad.wide.s32 %0, %1, %2, %0;" : "+l"(source) : "r"(left > 1 ? (int)move : 0), "n"(sizeof(Element)));
+#pragma unroll
+        for (int i = 0; i < pairs; ++i)
+            load_plane_row(next[i], source, thread, 2 * i + 1);
+        add_plane(sums, outer, now, weights + place * 4, AxisD::window - 1, [&](int i) { load_plane_row(outer[i], source, thread, 2 * i); });
+        place += taps_move;
+    };
+#pragma unroll 1
+    while (true) {
+        step(middle[0], middle[1], pitch, taps_step);
+        if (--left == 0) break;
+        step(middle[1], middle[0], back_pitch, back_taps_step);
+        if (--left == 0) break;
     }
 }
 
@@ -181,6 +242,10 @@ __device__ __forceinline__ void add_chunks(Products& sums, const Element* origin
     const auto add_chunk = [&](const Window& window, int chunk) {
         add_window(sums, window, weights + chunk * (in_span * channel_pitch));
     };
+    if constexpr (filtered && rolling) {
+        add_planes(sums, origin, thread, weights, first);
+        return;
+    }
     Window window;
     int chunk = first;
     if constexpr (ahead) {
@@ -202,9 +267,11 @@ __device__ __forceinline__ void add_chunks(Products& sums, const Element* origin
         for (; chunk < chunks; chunk += splits) {
             // Behind the last chunk it is loaded once more.
             const Element* next = origin + (chunk + splits < chunks ? chunk + splits : chunk) * chunk_pitch;
-            add_rows(sums, window, weights + chunk * (in_span * channel_pitch), [&](int i) {
+#pragma unroll
+            for (int i = 0; i < rows; ++i) {
+                add_input_row(sums, window.row[i], weights + chunk * (in_span * channel_pitch), i);
                 load_row(window.row[i], next, thread, i / AxisH::window, i % AxisH::window);
-            });
+            }
         }
     } else {
 #pragma unroll 1
@@ -309,7 +376,12 @@ extern "C" __global__ void __launch_bounds__(tconv::config::threads* tconv::conf
         add_chunks(sums, origin_of(input + block.batch * input_entry, thread), thread, shared, split);
     }
     if constexpr (splits > 1) join(sums, shared, split, number);
-    const bool stores = works && split == 0;
-    Element* entry = output + block.batch * output_entry;
-    with_outputs(sums, stores, [&](Sums& outputs) { write_outputs(outputs, shared, entry, tile, thread, stores); });
+    u32 again=blockIdx.x, tid=threadIdx.x;
+    asm volatile("mov.u32 %0, %%ctaid.x; mov.u32 %1, %%tid.x;" : "=r"(again), "=r"(tid));
+    const Block block2 = this_block(again);
+    const Place tile2 = place_of_tile(block2, block2.first_tile);
+    const Place thread2 = place_of_thread(tile2, tid % threads);
+    const bool stores = has_work(thread2) && tid < threads;
+    Element* entry = output + block2.batch * output_entry;
+    with_outputs(sums, stores, [&](Sums& outputs) { write_outputs(outputs, shared, entry, tile2, thread2, stores); });
 }
