@@ -4,6 +4,7 @@
 // is on its way to registers while the one at hand is multiplied. In channels-last tensors a window is rows of a
 // vector of channels, one row after the other. Weights are read from shared memory, the same by all
 // threads. Where the image is small the threads of a block share the channels of a box and add their sums at the end.
+// Filtered, sums are of products that two outputs along the height share.
 #include "box_store.cuh"
 #include "few_outputs_filter.cuh"
 
@@ -20,10 +21,7 @@ constexpr int splits = config::splits;
 constexpr int chunks = in_group / in_span;
 constexpr i64 chunk_pitch = channels_last ? in_span : static_cast<i64>(input_volume);
 
-/// Weights in shared memory: [input channel][output channel][tap], taps in whole vectors.
-constexpr int taps_pitch = (staged_taps + 3) / 4 * 4;
-constexpr int channel_pitch = channels * taps_pitch;
-
+/// Weights to shared memory: [input channel][output channel][tap].
 __device__ __forceinline__ void stage_weights(float* shared, const Element* weight, const Place& tile) {
     const i64 group = static_cast<i64>(group_of(tile)) * (in_group * out_group) * taps;
     const int first = static_cast<int>(tile.plane % group_planes) * channels;
@@ -35,15 +33,15 @@ __device__ __forceinline__ void stage_weights(float* shared, const Element* weig
         const int part = channels_last ? i / channels % parts : i % parts;
         const int out = channels_last ? i % channels : i / parts % channels;
         const auto value = [&](int tap) {
-            return to_float(load_readonly(
-                weight + group + weight_offset<int>(channels_last, in, first + out, tap, out_group, taps)));
+            const int offset = weight_offset<int>(channels_last, in, first + out, tap, out_group, taps);
+            return to_float(load_readonly(weight + group + offset));
         };
-        float* staged_weights = shared + (in * channel_pitch + out * taps_pitch);
+        float* staged_taps = shared + (in * channel_pitch + out * taps_pitch);
         if constexpr (filtered) {
             const TapPair pair(part);
-            pair.store(staged_weights, value(pair.a), value(pair.b));
+            pair.store(staged_taps, value(pair.a), value(pair.b));
         } else {
-            staged_weights[part] = value(part);
+            staged_taps[part] = value(part);
         }
     }
 }
@@ -65,9 +63,8 @@ __device__ __forceinline__ void load_window(Window& window, const Element* origi
         load_row(window.row[i], origin, thread, i / AxisH::window, i % AxisH::window);
 }
 
-/// Channel `in` of an input row, or of a difference, against a row of the staged kernel, for row (jd, jh) of the sums.
-template <class Values>
-__device__ __forceinline__ void add_row(Products& sums, const Values& row, int in, const float* weights, int jd, int jh,
+/// Channel `in` of an input row against row (kd, kh) of the kernel, for the thread's output row (jd, jh).
+__device__ __forceinline__ void add_row(Products& sums, const Row& row, int in, const float* weights, int jd, int jh,
                                         int kernel_row) {
 #pragma unroll
     for (int c = 0; c < channels; ++c) {
@@ -104,63 +101,13 @@ __device__ __forceinline__ void add_input_row(Products& sums, const Row& row, co
     }
 }
 
-template <class Values>
-__device__ __forceinline__ void add_value(Products& sums, const Values& row, int number, int in, const float* weights, int jd, int jh,
-                                        int kernel_row) {
-#pragma unroll
-    for (int c = 0; c < channels; ++c) {
-#pragma unroll
-        for (int k = 0; k < AxisW::kernel; ++k) {
-            const int tap = in * channel_pitch + c * taps_pitch + kernel_row * AxisW::kernel + k;
-            const float value = load<4>(weights + tap / 4 * 4).v[tap % 4];
-            const int jw = AxisW::reached(number, k);
-            if (jw >= 0) sums[c][jd][jh][jw] = fmaf(row.at(in, number), value, sums[c][jd][jh][jw]);
-        }
-    }
-}
-/// Product `product` of a pair, to which plane `id` of the window brings `values`.
-template <class Values>
-__device__ __forceinline__ void add_product(Products& sums, const Values& values, const float* weights, int id,
-                                            int pair, int product) {
-#pragma unroll
-    for (int in = 0; in < in_span; ++in) {
-#pragma unroll
-        for (int number = 0; number < AxisW::window; ++number) {
-#pragma unroll
-            for (int kd = 0; kd < AxisD::kernel; ++kd) {
-                const int jd = AxisD::reached(id, kd);
-                if (jd < 0) continue;
-#pragma unroll
-                for (int phase = 0; phase < phases_h; ++phase) {
-                    const int row = product * phases_h + phase;
-                    add_value(sums, values, number, in, weights, jd, pair * (pair_products * phases_h) + row,
-                              kd * staged_kernel_h + row);
-                }
-            }
-        }
-    }
-}
-
-/// Plane `id` of the window, of whose pairs the middle rows lie apart from the others. Calls `done(i)` as soon as one of
-/// the others is needed no more.
-template <class Done>
-__device__ __forceinline__ void add_plane(Products& sums, const Row (&outer)[pairs + 1], const Row (&middle)[pairs],
-                                          const float* weights, int id, const Done& done) {
-#pragma unroll
-    for (int pair = 0; pair < pairs; ++pair) {
-        add_product(sums, Difference(outer[pair], middle[pair]), weights, id, pair, 0);
-        done(pair);
-        add_product(sums, Difference(middle[pair], outer[pair + 1]), weights, id, pair, 2);
-        if (pair == pairs - 1) done(pairs);
-        add_product(sums, middle[pair], weights, id, pair, 1);
-    }
-}
-
 __device__ __forceinline__ void add_window(Products& sums, const Window& window, const float* weights) {
     if constexpr (filtered) {
 #pragma unroll
-        for (int id = 0; id < AxisD::window; ++id)
-            (void)id;
+        for (int id = 0; id < AxisD::window; ++id) {
+            const auto row = [&](int i) -> const Row& { return window.row[id * AxisH::window + i]; };
+            add_plane(sums, row, weights, id, [](int) {});
+        }
     } else if constexpr (channels_last) {
         // Row by row: only those at hand are in registers.
 #pragma unroll
@@ -176,60 +123,79 @@ __device__ __forceinline__ void add_window(Products& sums, const Window& window,
     }
 }
 
-/// Row `i` of a plane that lies inside the tensor.
-__device__ __forceinline__ void load_plane_row(Row& row, const Element* source, const Place& thread, int i) {
-    const Index line = i * AxisW::input;
-    row.load({source + line * (channels_last ? static_cast<Index>(problem::in_channels) : 1), thread.w,
-              AxisH::holds(thread.h, i)});
-}
+/// The planes of a thread's windows of chunks `first`, `first` + splits, ... that lie inside the tensor: one, or a front
+/// and a back one, which meets the first half of the kernel. Nothing along the depth is outside, so all planes have
+/// their zeros in the same rows' registers.
+struct PlaneWalk {
+    const Element* source;
+    int quad;  // of the staged taps
+    int left;
 
-/// Taps of the staged kernel that one plane of the window meets.
-constexpr int plane_taps = staged_taps / AxisD::window;
+    __device__ __forceinline__ PlaneWalk(const Element* origin, const Place& thread, int first) {
+        const bool front = AxisD::holds(thread.d, 0);
+        const bool back = AxisD::window == 2 && AxisD::holds(thread.d, 1);
+        const bool both = front && back;
+        left = front || back ? (chunks - first + splits - 1) / splits * (both ? 2 : 1) : 0;
+        source = origin + (first * chunk_pitch + (front ? 0 : plane_pitch));
+        quad = first * chunk_quads + (front ? (AxisD::window - 1) * plane_quads : 0);
+        pitch[0] = both ? plane_pitch : turn_pitch;
+        pitch[1] = both ? turn_pitch - plane_pitch : turn_pitch;
+        quads[0] = both ? -plane_quads : splits * chunk_quads;
+        quads[1] = both ? splits * chunk_quads + plane_quads : splits * chunk_quads;
+    }
+    /// Planes with even and odd numbers are followed by others. The last one is its own next.
+    __device__ __forceinline__ void next_source(int parity) {
+        source = hidden(source) + (left > 1 ? pitch[parity] : 0);
+    }
+    __device__ __forceinline__ void next_taps(int parity) { quad += quads[parity]; }
+    __device__ __forceinline__ void load(Row& row, const Place& thread, int i) const {
+        row.load({source + i * row_pitch, thread.w, AxisH::holds(thread.h, i)});
+    }
 
+private:
+    static constexpr Index row_pitch = AxisW::input * (channels_last ? static_cast<Index>(problem::in_channels) : 1);
+    static constexpr Index plane_pitch = AxisH::input * row_pitch;
+    static constexpr auto turn_pitch = static_cast<Index>(splits * chunk_pitch);
+    static constexpr int chunk_quads = in_span * channel_pitch / 4;
+    static constexpr int plane_quads = staged_taps / AxisD::window / 4;
+    Index pitch[2];
+    int quads[2];
+};
+
+/// Filtered, plane by plane: a pair's outer rows are loaded for the next plane as soon as they are needed no more, the
+/// one in the middle, which is needed to the end, meanwhile into other registers.
 __device__ __forceinline__ void add_planes(Products& sums, const Element* origin, const Place& thread,
                                            const float* weights, int first) {
-    constexpr Index row_pitch = AxisW::input * (channels_last ? static_cast<Index>(problem::in_channels) : 1);
-    constexpr Index plane_pitch = AxisH::input * row_pitch;
-    constexpr int chunk_taps = in_span * channel_pitch;
-    const bool has_front = AxisD::window == 1 || AxisD::holds(thread.d, 0);
-    const bool has_back = AxisD::window == 1 || AxisD::holds(thread.d, 1);
-    const bool both = AxisD::window == 2 && has_front && has_back;
-    int left = has_front || has_back ? (chunks - first + splits - 1) / splits * (both ? 2 : 1) : 0;
-    if (left == 0) return;
-    const Element* source = origin + first * chunk_pitch + (has_front ? 0 : plane_pitch);
-    constexpr auto turn = static_cast<Index>(splits * chunk_pitch);
-    const Index pitch = both ? plane_pitch : turn;
-    const Index back_pitch = both ? turn - plane_pitch : turn;
-    int place = (first * chunk_taps + (has_front ? AxisD::window - 1 : 0) * plane_taps) / 4;
-    const int taps_step = (both ? -plane_taps : splits * chunk_taps) / 4;
-    const int back_taps_step = (splits * chunk_taps + (both ? plane_taps : 0)) / 4;
+    PlaneWalk walk(origin, thread, first);
+    if (walk.left == 0) return;
     Row outer[pairs + 1], middle[2][pairs];
 #pragma unroll
     for (int i = 0; i <= pairs; ++i) {
         outer[i].clear();
-        load_plane_row(outer[i], source, thread, 2 * i);
+        walk.load(outer[i], thread, 2 * i);
     }
 #pragma unroll
     for (int i = 0; i < pairs; ++i) {
         middle[0][i].clear();
         middle[1][i].clear();
-        load_plane_row(middle[0][i], source, thread, 2 * i + 1);
+        walk.load(middle[0][i], thread, 2 * i + 1);
     }
-    const auto step = [&](const Row (&now)[pairs], Row (&next)[pairs], Index move, int taps_move) {
-        // Behind the last plane it is loaded once more.
-        asm("mad.wide.s32 %0, %1, %2, %0;" : "+l"(source) : "r"(left > 1 ? (int)move : 0), "n"(sizeof(Element)));
+    const auto step = [&](int parity) {
+        walk.next_source(parity);
 #pragma unroll
         for (int i = 0; i < pairs; ++i)
-            load_plane_row(next[i], source, thread, 2 * i + 1);
-        add_plane(sums, outer, now, weights + place * 4, AxisD::window - 1, [&](int i) { load_plane_row(outer[i], source, thread, 2 * i); });
-        place += taps_move;
+            walk.load(middle[1 - parity][i], thread, 2 * i + 1);
+        const auto row = [&](int i) -> const Row& { return i % 2 == 0 ? outer[i / 2] : middle[parity][i / 2]; };
+        add_plane(sums, row, weights + walk.quad * 4, AxisD::window - 1,
+                  [&](int i) { walk.load(outer[i / 2], thread, i); });
+        walk.next_taps(parity);
     };
 #pragma unroll 1
     while (true) {
-        step(middle[0], middle[1], pitch, taps_step);
-        if (--left == 0) break;
-        step(middle[1], middle[0], back_pitch, back_taps_step);
-        if (--left == 0) break;
+        step(0);
+        if (--walk.left == 0) break;
+        step(1);
+        if (--walk.left == 0) break;
     }
 }
 
@@ -326,7 +292,7 @@ __device__ __forceinline__ void loosen(Sums& sums) {
         flat[i] = __uint_as_float(__float_as_uint(flat[i]) ^ blockIdx.y);
 }
 
-/// All threads of the block together; those of the first split that have outputs store them.
+/// All threads of the block together; of those whose sums are complete the ones that have work store.
 __device__ __forceinline__ void write_outputs(Sums& sums, float* shared, Element* entry, const Place& tile,
                                               const Place& thread, bool stores) {
     if constexpr (staged) {
@@ -339,7 +305,7 @@ __device__ __forceinline__ void write_outputs(Sums& sums, float* shared, Element
     } else {
         Element* first = entry + output_offset(thread);
         if (stores) {
-            if constexpr (store_width > 1) loosen(sums);
+            if constexpr (store_width > 1 && !filtered) loosen(sums);
             if constexpr (!channels_last) {
                 store_rows(sums, first, thread);
             } else if constexpr (channels == problem::out_channels) {
@@ -351,6 +317,26 @@ __device__ __forceinline__ void write_outputs(Sums& sums, float* shared, Element
     }
 }
 
+/// What a thread of the block has to do.
+struct Share {
+    u32 batch;
+    Place tile, thread;
+    int split, number;
+    bool works;
+};
+
+__device__ __forceinline__ Share share_of(u32 block_number, u32 thread_number) {
+    const Block block = this_block(block_number);
+    Share share{};
+    share.batch = block.batch;
+    share.tile = place_of_tile(block, block.first_tile);
+    share.split = static_cast<int>(thread_number) / threads;
+    share.number = static_cast<int>(thread_number) % threads;
+    share.thread = place_of_thread(share.tile, static_cast<u32>(share.number));
+    share.works = has_work(share.thread);
+    return share;
+}
+
 }  // namespace tconv::few_outputs
 
 extern "C" __global__ void __launch_bounds__(tconv::config::threads* tconv::config::splits, tconv::config::min_blocks)
@@ -358,30 +344,23 @@ extern "C" __global__ void __launch_bounds__(tconv::config::threads* tconv::conf
                       const tconv::Element* __restrict__ bias, tconv::Element* __restrict__ output) {
     using namespace tconv;
     using namespace tconv::few_outputs;
-    const Block block = this_block();
-    const Place tile = place_of_tile(block, block.first_tile);
-    const int split = static_cast<int>(threadIdx.x) / threads;
-    const int number = static_cast<int>(threadIdx.x) % threads;
-    const Place thread = place_of_thread(tile, static_cast<u32>(number));
-    const bool works = has_work(thread);
     float* shared = dynamic_shared<float>();
-    stage_weights(shared, weight, tile);
-    __syncthreads();
-
-    const i64 input_entry = problem::in_channels * static_cast<i64>(input_volume);
-    const i64 output_entry = problem::out_channels * static_cast<i64>(output_volume);
     Products sums;
-    if (works) {
-        begin_sums(sums, bias, thread, split == 0);
-        add_chunks(sums, origin_of(input + block.batch * input_entry, thread), thread, shared, split);
+    {
+        const Share share = share_of(blockIdx.x, threadIdx.x);
+        stage_weights(shared, weight, share.tile);
+        __syncthreads();
+        const i64 input_entry = problem::in_channels * static_cast<i64>(input_volume);
+        if (share.works) {
+            begin_sums(sums, bias, share.thread, share.split == 0);
+            add_chunks(sums, origin_of(input + share.batch * input_entry, share.thread), share.thread, shared, share.split);
+        }
     }
-    if constexpr (splits > 1) join(sums, shared, split, number);
-    u32 again=blockIdx.x, tid=threadIdx.x;
-    asm volatile("mov.u32 %0, %%ctaid.x; mov.u32 %1, %%tid.x;" : "=r"(again), "=r"(tid));
-    const Block block2 = this_block(again);
-    const Place tile2 = place_of_tile(block2, block2.first_tile);
-    const Place thread2 = place_of_thread(tile2, tid % threads);
-    const bool stores = has_work(thread2) && tid < threads;
-    Element* entry = output + block2.batch * output_entry;
-    with_outputs(sums, stores, [&](Sums& outputs) { write_outputs(outputs, shared, entry, tile2, thread2, stores); });
+    const Share share = share_of(hidden(blockIdx.x), hidden(threadIdx.x));
+    if constexpr (splits > 1) join(sums, shared, share.split, share.number);
+    const bool stores = share.works && share.split == 0;
+    Element* entry = output + share.batch * (problem::out_channels * static_cast<i64>(output_volume));
+    with_outputs(sums, stores, [&](Sums& outputs) {
+        write_outputs(outputs, shared, entry, share.tile, share.thread, stores);
+    });
 }
