@@ -123,9 +123,9 @@ __device__ __forceinline__ void add_window(Products& sums, const Window& window,
     }
 }
 
-/// The planes of a thread's windows of chunks `first`, `first` + splits, ... that lie inside the tensor: one, or a front
-/// and a back one, which meets the first half of the kernel. Nothing along the depth is outside, so all planes have
-/// their zeros in the same rows' registers.
+/// The planes of a thread's windows of chunks `first`, `first` + splits, ... that lie inside the tensor: one, or a
+/// front and a back one, which meets the first half of the kernel. Nothing along the depth is outside, so all planes
+/// have their zeros in the same rows' registers.
 struct PlaneWalk {
     const Element* source;
     int quad;  // of the staged taps
@@ -353,14 +353,14 @@ extern "C" __global__ void __launch_bounds__(tconv::config::threads* tconv::conf
         const i64 input_entry = problem::in_channels * static_cast<i64>(input_volume);
         if (share.works) {
             begin_sums(sums, bias, share.thread, share.split == 0);
-            add_chunks(sums, origin_of(input + share.batch * input_entry, share.thread), share.thread, shared, share.split);
+            add_chunks(sums, origin_of(input + share.batch * input_entry, share.thread), share.thread, shared,
+                       share.split);
         }
     }
     const Share share = share_of(hidden(blockIdx.x), hidden(threadIdx.x));
     if constexpr (splits > 1) join(sums, shared, share.split, share.number);
     const bool stores = share.works && share.split == 0;
     Element* entry = output + share.batch * (problem::out_channels * static_cast<i64>(output_volume));
-    with_outputs(sums, stores, [&](Sums& outputs) {
-        write_outputs(outputs, shared, entry, share.tile, share.thread, stores);
-    });
+    with_outputs(sums, stores,
+                 [&](Sums& outputs) { write_outputs(outputs, shared, entry, share.tile, share.thread, stores); });
 }

@@ -20,7 +20,7 @@ constexpr int pairs = filtered ? AxisH::positions / 2 : 1;
 constexpr int phases_h = AxisH::outputs / AxisH::positions;
 
 static_assert(!filtered || AxisH::kernel == 2 * phases_h && AxisH::dilation == 1 && AxisH::positions == 2 * pairs &&
-                  AxisH::window == AxisH::positions + 1,
+                               AxisH::window == AxisH::positions + 1,
               "pairs of positions have three inputs and two taps a phase");
 
 /// No change, which the compiler cannot know: what depends on the value it neither knows before nor keeps in registers
@@ -82,48 +82,59 @@ struct Difference {
                 values[in][number] = row.at(in, number) - next.at(in, number);
         }
     }
-    __device__ __forceinline__ float at(int in, int number) const { return values[in][number]; }
+    __device__ __forceinline__ float at(int in, int number) const {
+        return values[in][number];
+    }
 };
 
-/// Weights of a product's phases in each plane of the kernel that brings plane `id` of the window to the outputs.
+/// Weights of a product's phases for an input channel, in each plane of the kernel that brings plane `id` of the window
+/// to the outputs.
 struct ProductTaps {
-    float values[AxisD::kernel][product_taps];
+    float values[channels][AxisD::kernel][product_taps];
 
     __device__ __forceinline__ ProductTaps(const float* weights, int id, int product) {
 #pragma unroll
-        for (int kd = 0; kd < AxisD::kernel; ++kd) {
-            if (AxisD::reached(id, kd) >= 0) load_plane(weights, kd, (kd * pair_products + product) * product_taps);
+        for (int c = 0; c < channels; ++c) {
+#pragma unroll
+            for (int kd = 0; kd < AxisD::kernel; ++kd) {
+                if (AxisD::reached(id, kd) >= 0)
+                    load_plane(values[c][kd], weights + c * taps_pitch, (kd * pair_products + product) * product_taps);
+            }
         }
     }
 
 private:
-    __device__ __forceinline__ void load_plane(const float* weights, int kd, int first) {
+    __device__ __forceinline__ static void load_plane(float* plane, const float* weights, int first) {
 #pragma unroll
         for (int quad = first / 4; quad * 4 < first + product_taps; ++quad) {
             const Floats<4> four = load<4>(weights + quad * 4);
 #pragma unroll
             for (int i = 0; i < 4; ++i) {
                 const int tap = quad * 4 + i - first;
-                if (tap >= 0 && tap < product_taps) values[kd][tap] = four.v[i];
+                if (tap >= 0 && tap < product_taps) plane[tap] = four.v[i];
             }
         }
     }
 };
 
-/// An input, or a difference, against all its taps: each multiplication has a new tap and a new sum. A vector of taps
-/// lies in banks by turns and so may the sums, unlike where one tap meets a row's inputs, which need every sum twice.
+/// An input, or a difference, against all its taps. So each multiplication has a new tap and a new sum, which always
+/// have the same parity; where one tap meets the inputs of a row, each sum meets inputs of both, and so does a
+/// register's bank.
 __device__ __forceinline__ void add_value(Products& sums, float value, int number, const ProductTaps& taps, int id,
-                                          int row, int c) {
+                                          int row) {
 #pragma unroll
-    for (int kd = 0; kd < AxisD::kernel; ++kd) {
-        const int jd = AxisD::reached(id, kd);
-        if (jd < 0) continue;
+    for (int c = 0; c < channels; ++c) {
 #pragma unroll
-        for (int tap = 0; tap < product_taps; ++tap) {
-            const int jw = AxisW::reached(number, tap % AxisW::kernel);
-            if (jw < 0) continue;
-            float& sum = sums[c][jd][row + tap / AxisW::kernel][jw];
-            sum = fmaf(value, taps.values[kd][tap], sum);
+        for (int kd = 0; kd < AxisD::kernel; ++kd) {
+            const int jd = AxisD::reached(id, kd);
+            if (jd < 0) continue;
+#pragma unroll
+            for (int tap = 0; tap < product_taps; ++tap) {
+                const int jw = AxisW::reached(number, tap % AxisW::kernel);
+                if (jw < 0) continue;
+                float& sum = sums[c][jd][row + tap / AxisW::kernel][jw];
+                sum = fmaf(value, taps.values[c][kd][tap], sum);
+            }
         }
     }
 }
@@ -132,16 +143,12 @@ __device__ __forceinline__ void add_value(Products& sums, float value, int numbe
 template <class Values>
 __device__ __forceinline__ void add_product(Products& sums, const Values& values, const float* weights, int id,
                                             int pair, int product) {
-    const int row = (pair * pair_products + product) * phases_h;
 #pragma unroll
     for (int in = 0; in < in_span; ++in) {
+        const ProductTaps taps(weights + in * channel_pitch, id, product);
 #pragma unroll
-        for (int c = 0; c < channels; ++c) {
-            const ProductTaps taps(weights + (in * channel_pitch + c * taps_pitch), id, product);
-#pragma unroll
-            for (int number = 0; number < AxisW::window; ++number)
-                add_value(sums, values.at(in, number), number, taps, id, row, c);
-        }
+        for (int number = 0; number < AxisW::window; ++number)
+            add_value(sums, values.at(in, number), number, taps, id, (pair * pair_products + product) * phases_h);
     }
 }
 
