@@ -73,8 +73,9 @@ struct Block {
     u32 first_tile;
 };
 
-__device__ __forceinline__ Block this_block(u32 number = blockIdx.x) {
+__device__ __forceinline__ Block this_block() {
     constexpr u32 walks = (tiles + steps - 1) / steps;
+    u32 number = blockIdx.x;
     Block block{};
     if constexpr (channels_last) {
         block.plane = static_cast<Index>(split_off(number, plane_tiles)) * tile_planes;

@@ -4,9 +4,8 @@
 // is on its way to registers while the one at hand is multiplied. In channels-last tensors a window is rows of a
 // vector of channels, one row after the other. Weights are read from shared memory, the same by all
 // threads. Where the image is small the threads of a block share the channels of a box and add their sums at the end.
-// Filtered, sums are of products that two outputs along the height share.
+#include "box_load.cuh"
 #include "box_store.cuh"
-#include "few_outputs_filter.cuh"
 
 namespace tconv::few_outputs {
 
@@ -21,28 +20,21 @@ constexpr int splits = config::splits;
 constexpr int chunks = in_group / in_span;
 constexpr i64 chunk_pitch = channels_last ? in_span : static_cast<i64>(input_volume);
 
-/// Weights to shared memory: [input channel][output channel][tap].
+/// Weights in shared memory: [input channel][output channel][tap], taps in whole vectors.
+constexpr int taps_pitch = (taps + 3) / 4 * 4;
+constexpr int channel_pitch = channels * taps_pitch;
+
 __device__ __forceinline__ void stage_weights(float* shared, const Element* weight, const Place& tile) {
     const i64 group = static_cast<i64>(group_of(tile)) * (in_group * out_group) * taps;
     const int first = static_cast<int>(tile.plane % group_planes) * channels;
-    constexpr int parts = filtered ? taps / 2 : taps;
 #pragma unroll 4
-    for (int i = static_cast<int>(threadIdx.x); i < in_group * channels * parts; i += threads * splits) {
+    for (int i = static_cast<int>(threadIdx.x); i < in_group * channels * taps; i += threads * splits) {
         // In the order of the tensor.
-        const int in = i / (channels * parts);
-        const int part = channels_last ? i / channels % parts : i % parts;
-        const int out = channels_last ? i % channels : i / parts % channels;
-        const auto value = [&](int tap) {
-            const int offset = weight_offset<int>(channels_last, in, first + out, tap, out_group, taps);
-            return to_float(load_readonly(weight + group + offset));
-        };
-        float* staged_taps = shared + (in * channel_pitch + out * taps_pitch);
-        if constexpr (filtered) {
-            const TapPair pair(part);
-            pair.store(staged_taps, value(pair.a), value(pair.b));
-        } else {
-            staged_taps[part] = value(part);
-        }
+        const int in = i / (channels * taps);
+        const int tap = channels_last ? i / channels % taps : i % taps;
+        const int out = channels_last ? i % channels : i / taps % channels;
+        shared[in * channel_pitch + out * taps_pitch + tap] = to_float(
+            load_readonly(weight + group + weight_offset<int>(channels_last, in, first + out, tap, out_group, taps)));
     }
 }
 
@@ -64,7 +56,7 @@ __device__ __forceinline__ void load_window(Window& window, const Element* origi
 }
 
 /// Channel `in` of an input row against row (kd, kh) of the kernel, for the thread's output row (jd, jh).
-__device__ __forceinline__ void add_row(Products& sums, const Row& row, int in, const float* weights, int jd, int jh,
+__device__ __forceinline__ void add_row(Sums& sums, const Row& row, int in, const float* weights, int jd, int jh,
                                         int kernel_row) {
 #pragma unroll
     for (int c = 0; c < channels; ++c) {
@@ -82,7 +74,7 @@ __device__ __forceinline__ void add_row(Products& sums, const Row& row, int in, 
 }
 
 /// Input row `i` of the window against row `kernel_row` of the kernel.
-__device__ __forceinline__ void add_row_pair(Products& sums, const Row& row, int in, const float* weights, int i,
+__device__ __forceinline__ void add_row_pair(Sums& sums, const Row& row, int in, const float* weights, int i,
                                              int kernel_row) {
     const int jd = AxisD::reached(i / AxisH::window, kernel_row / AxisH::kernel);
     const int jh = AxisH::reached(i % AxisH::window, kernel_row % AxisH::kernel);
@@ -92,7 +84,7 @@ __device__ __forceinline__ void add_row_pair(Products& sums, const Row& row, int
 constexpr int kernel_rows = AxisD::kernel * AxisH::kernel;
 
 /// Input row `i` of the window against all rows of the kernel that bring it to the thread's outputs.
-__device__ __forceinline__ void add_input_row(Products& sums, const Row& row, const float* weights, int i) {
+__device__ __forceinline__ void add_input_row(Sums& sums, const Row& row, const float* weights, int i) {
 #pragma unroll
     for (int in = 0; in < in_span; ++in) {
 #pragma unroll
@@ -101,14 +93,8 @@ __device__ __forceinline__ void add_input_row(Products& sums, const Row& row, co
     }
 }
 
-__device__ __forceinline__ void add_window(Products& sums, const Window& window, const float* weights) {
-    if constexpr (filtered) {
-#pragma unroll
-        for (int id = 0; id < AxisD::window; ++id) {
-            const auto row = [&](int i) -> const Row& { return window.row[id * AxisH::window + i]; };
-            add_plane(sums, row, weights, id, [](int) {});
-        }
-    } else if constexpr (channels_last) {
+__device__ __forceinline__ void add_window(Sums& sums, const Window& window, const float* weights) {
+    if constexpr (channels_last) {
         // Row by row: only those at hand are in registers.
 #pragma unroll
         for (int i = 0; i < rows; ++i)
@@ -123,95 +109,15 @@ __device__ __forceinline__ void add_window(Products& sums, const Window& window,
     }
 }
 
-/// The planes of a thread's windows of chunks `first`, `first` + splits, ... that lie inside the tensor: one, or a
-/// front and a back one, which meets the first half of the kernel. Nothing along the depth is outside, so all planes
-/// have their zeros in the same rows' registers.
-struct PlaneWalk {
-    const Element* source;
-    int quad;  // of the staged taps
-    int left;
-
-    __device__ __forceinline__ PlaneWalk(const Element* origin, const Place& thread, int first) {
-        const bool front = AxisD::holds(thread.d, 0);
-        const bool back = AxisD::window == 2 && AxisD::holds(thread.d, 1);
-        const bool both = front && back;
-        left = front || back ? (chunks - first + splits - 1) / splits * (both ? 2 : 1) : 0;
-        source = origin + (first * chunk_pitch + (front ? 0 : plane_pitch));
-        quad = first * chunk_quads + (front ? (AxisD::window - 1) * plane_quads : 0);
-        pitch[0] = both ? plane_pitch : turn_pitch;
-        pitch[1] = both ? turn_pitch - plane_pitch : turn_pitch;
-        quads[0] = both ? -plane_quads : splits * chunk_quads;
-        quads[1] = both ? splits * chunk_quads + plane_quads : splits * chunk_quads;
-    }
-    /// Planes with even and odd numbers are followed by others. The last one is its own next.
-    __device__ __forceinline__ void next_source(int parity) {
-        source = hidden(source) + (left > 1 ? pitch[parity] : 0);
-    }
-    __device__ __forceinline__ void next_taps(int parity) { quad += quads[parity]; }
-    __device__ __forceinline__ void load(Row& row, const Place& thread, int i) const {
-        row.load({source + i * row_pitch, thread.w, AxisH::holds(thread.h, i)});
-    }
-
-private:
-    static constexpr Index row_pitch = AxisW::input * (channels_last ? static_cast<Index>(problem::in_channels) : 1);
-    static constexpr Index plane_pitch = AxisH::input * row_pitch;
-    static constexpr auto turn_pitch = static_cast<Index>(splits * chunk_pitch);
-    static constexpr int chunk_quads = in_span * channel_pitch / 4;
-    static constexpr int plane_quads = staged_taps / AxisD::window / 4;
-    Index pitch[2];
-    int quads[2];
-};
-
-/// Filtered, plane by plane: a pair's outer rows are loaded for the next plane as soon as they are needed no more, the
-/// one in the middle, which is needed to the end, meanwhile into other registers.
-__device__ __forceinline__ void add_planes(Products& sums, const Element* origin, const Place& thread,
-                                           const float* weights, int first) {
-    PlaneWalk walk(origin, thread, first);
-    if (walk.left == 0) return;
-    Row outer[pairs + 1], middle[2][pairs];
-#pragma unroll
-    for (int i = 0; i <= pairs; ++i) {
-        outer[i].clear();
-        walk.load(outer[i], thread, 2 * i);
-    }
-#pragma unroll
-    for (int i = 0; i < pairs; ++i) {
-        middle[0][i].clear();
-        middle[1][i].clear();
-        walk.load(middle[0][i], thread, 2 * i + 1);
-    }
-    const auto step = [&](int parity) {
-        walk.next_source(parity);
-#pragma unroll
-        for (int i = 0; i < pairs; ++i)
-            walk.load(middle[1 - parity][i], thread, 2 * i + 1);
-        const auto row = [&](int i) -> const Row& { return i % 2 == 0 ? outer[i / 2] : middle[parity][i / 2]; };
-        add_plane(sums, row, weights + walk.quad * 4, AxisD::window - 1,
-                  [&](int i) { walk.load(outer[i / 2], thread, i); });
-        walk.next_taps(parity);
-    };
-#pragma unroll 1
-    while (true) {
-        step(0);
-        if (--walk.left == 0) break;
-        step(1);
-        if (--walk.left == 0) break;
-    }
-}
-
 /// Chunks `first`, `first` + splits, ... of the input channels.
-__device__ __forceinline__ void add_chunks(Products& sums, const Element* origin, const Place& thread,
-                                           const float* weights, int first) {
+__device__ __forceinline__ void add_chunks(Sums& sums, const Element* origin, const Place& thread, const float* weights,
+                                           int first) {
     const auto load_chunk = [&](Window& window, int chunk) {
         if (chunk < chunks) load_window(window, origin + chunk * chunk_pitch, thread);
     };
     const auto add_chunk = [&](const Window& window, int chunk) {
         add_window(sums, window, weights + chunk * (in_span * channel_pitch));
     };
-    if constexpr (filtered && rolling) {
-        add_planes(sums, origin, thread, weights, first);
-        return;
-    }
     Window window;
     int chunk = first;
     if constexpr (ahead) {
@@ -248,10 +154,10 @@ __device__ __forceinline__ void add_chunks(Products& sums, const Element* origin
     }
 }
 
-constexpr int sum_count = channels * AxisD::outputs * sum_rows * AxisW::outputs;
+constexpr int sum_count = channels * AxisD::outputs * AxisH::outputs * AxisW::outputs;
 
 /// Adds the sums of all splits in their order; the first split has the result.
-__device__ __forceinline__ void join(Products& sums, float* shared, int split, int number) {
+__device__ __forceinline__ void join(Sums& sums, float* shared, int split, int number) {
     float* flat = &sums[0][0][0][0];
     __syncthreads();
     if (split > 0) {
@@ -269,7 +175,7 @@ __device__ __forceinline__ void join(Products& sums, float* shared, int split, i
     }
 }
 
-__device__ __forceinline__ void begin_sums(Products& sums, const Element* bias, const Place& thread, bool first) {
+__device__ __forceinline__ void begin_sums(Sums& sums, const Element* bias, const Place& thread, bool first) {
     float* flat = &sums[0][0][0][0];
 #pragma unroll
     for (int c = 0; c < channels; ++c) {
@@ -279,7 +185,7 @@ __device__ __forceinline__ void begin_sums(Products& sums, const Element* bias, 
         }
 #pragma unroll
         for (int i = 0; i < sum_count / channels; ++i)
-            flat[c * (sum_count / channels) + i] = begins_with_bias(i / AxisW::outputs % sum_rows) ? value : 0.0f;
+            flat[c * (sum_count / channels) + i] = value;
     }
 }
 
@@ -292,9 +198,33 @@ __device__ __forceinline__ void loosen(Sums& sums) {
         flat[i] = __uint_as_float(__float_as_uint(flat[i]) ^ blockIdx.y);
 }
 
-/// All threads of the block together; of those whose sums are complete the ones that have work store.
-__device__ __forceinline__ void write_outputs(Sums& sums, float* shared, Element* entry, const Place& tile,
-                                              const Place& thread, bool stores) {
+}  // namespace tconv::few_outputs
+
+extern "C" __global__ void __launch_bounds__(tconv::config::threads* tconv::config::splits, tconv::config::min_blocks)
+    tconv_few_outputs(const tconv::Element* __restrict__ input, const tconv::Element* __restrict__ weight,
+                      const tconv::Element* __restrict__ bias, tconv::Element* __restrict__ output) {
+    using namespace tconv;
+    using namespace tconv::few_outputs;
+    const Block block = this_block();
+    const Place tile = place_of_tile(block, block.first_tile);
+    const int split = static_cast<int>(threadIdx.x) / threads;
+    const int number = static_cast<int>(threadIdx.x) % threads;
+    const Place thread = place_of_thread(tile, static_cast<u32>(number));
+    const bool works = has_work(thread);
+    float* shared = dynamic_shared<float>();
+    stage_weights(shared, weight, tile);
+    __syncthreads();
+
+    const i64 input_entry = problem::in_channels * static_cast<i64>(input_volume);
+    const i64 output_entry = problem::out_channels * static_cast<i64>(output_volume);
+    Sums sums;
+    if (works) {
+        begin_sums(sums, bias, thread, split == 0);
+        add_chunks(sums, origin_of(input + block.batch * input_entry, thread), thread, shared, split);
+    }
+    if constexpr (splits > 1) join(sums, shared, split, number);
+    const bool stores = works && split == 0;
+    Element* entry = output + block.batch * output_entry;
     if constexpr (staged) {
         auto* staging = reinterpret_cast<Element*>(shared);
         __syncthreads();
@@ -305,7 +235,7 @@ __device__ __forceinline__ void write_outputs(Sums& sums, float* shared, Element
     } else {
         Element* first = entry + output_offset(thread);
         if (stores) {
-            if constexpr (store_width > 1 && !filtered) loosen(sums);
+            if constexpr (store_width > 1) loosen(sums);
             if constexpr (!channels_last) {
                 store_rows(sums, first, thread);
             } else if constexpr (channels == problem::out_channels) {
@@ -315,52 +245,4 @@ __device__ __forceinline__ void write_outputs(Sums& sums, float* shared, Element
             }
         }
     }
-}
-
-/// What a thread of the block has to do.
-struct Share {
-    u32 batch;
-    Place tile, thread;
-    int split, number;
-    bool works;
-};
-
-__device__ __forceinline__ Share share_of(u32 block_number, u32 thread_number) {
-    const Block block = this_block(block_number);
-    Share share{};
-    share.batch = block.batch;
-    share.tile = place_of_tile(block, block.first_tile);
-    share.split = static_cast<int>(thread_number) / threads;
-    share.number = static_cast<int>(thread_number) % threads;
-    share.thread = place_of_thread(share.tile, static_cast<u32>(share.number));
-    share.works = has_work(share.thread);
-    return share;
-}
-
-}  // namespace tconv::few_outputs
-
-extern "C" __global__ void __launch_bounds__(tconv::config::threads* tconv::config::splits, tconv::config::min_blocks)
-    tconv_few_outputs(const tconv::Element* __restrict__ input, const tconv::Element* __restrict__ weight,
-                      const tconv::Element* __restrict__ bias, tconv::Element* __restrict__ output) {
-    using namespace tconv;
-    using namespace tconv::few_outputs;
-    float* shared = dynamic_shared<float>();
-    Products sums;
-    {
-        const Share share = share_of(blockIdx.x, threadIdx.x);
-        stage_weights(shared, weight, share.tile);
-        __syncthreads();
-        const i64 input_entry = problem::in_channels * static_cast<i64>(input_volume);
-        if (share.works) {
-            begin_sums(sums, bias, share.thread, share.split == 0);
-            add_chunks(sums, origin_of(input + share.batch * input_entry, share.thread), share.thread, shared,
-                       share.split);
-        }
-    }
-    const Share share = share_of(hidden(blockIdx.x), hidden(threadIdx.x));
-    if constexpr (splits > 1) join(sums, shared, share.split, share.number);
-    const bool stores = share.works && share.split == 0;
-    Element* entry = output + share.batch * (problem::out_channels * static_cast<i64>(output_volume));
-    with_outputs(sums, stores,
-                 [&](Sums& outputs) { write_outputs(outputs, shared, entry, share.tile, share.thread, stores); });
 }
