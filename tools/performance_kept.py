@@ -53,7 +53,8 @@ class KeptPage:
         return match[1].strip() if match else ""
 
     def fill(self, runs):
-        """Adds what the runs lack: cuDNN's side of a result that was measured without it, and whole results."""
+        """Adds what the runs lack: cuDNN's side of a result that was measured without it, and whole results, all in the
+        order of the page."""
         for result in runs.results:
             kept = self.results.get(result.key)
             if kept and not result.peer_ms:
@@ -64,3 +65,5 @@ class KeptPage:
             if key not in own:
                 result.kept = "all"
                 runs.results.append(result)
+        places = {key: place for place, key in enumerate(self.results)}
+        runs.results.sort(key=lambda r: places.get(r.key, len(places)))
