@@ -35,7 +35,6 @@ constexpr bool whole_d = whole_tiles<AxisD>(tile_d);
 constexpr bool whole_h = whole_tiles<AxisH>(tile_h);
 constexpr bool whole_w = whole_tiles<AxisW>(tile_w);
 constexpr bool full_rows = tile_n * tile_d * tile_h * tile_w == warps_m * warp_rows;
-constexpr bool whole_channels = out_group % block_channels == 0;
 
 template <class A>
 __device__ __forceinline__ bool is_inside(Index out) {

@@ -6,10 +6,13 @@
 
 namespace tconv::product {
 
+/// Every block has whole channels: none of its lanes looks for the group's end.
+constexpr bool whole_channels = out_group % block_channels == 0;
+
 __device__ __forceinline__ float bias_at(const Element* bias, const Place& place, int channel) {
     if constexpr (!problem::bias) return 0.0f;
-    constexpr bool always = out_group % block_channels == 0;
-    return always || channel < out_group ? to_float(load_readonly(bias + place.group * out_group + channel)) : 0.0f;
+    const bool exists = whole_channels || channel < out_group;
+    return exists ? to_float(load_readonly(bias + place.group * out_group + channel)) : 0.0f;
 }
 
 /// Row of the warp that sum `i` of fragment `m` belongs to.
@@ -163,7 +166,6 @@ __device__ __forceinline__ void stage_fragment(const Sums& sums, const Staging& 
 /// Channels first: for each phase along depth and height and each fragment of channels, rows of all phases along w.
 __device__ __forceinline__ void store_rows(const Sums& sums, const Staging& staging, const Element* bias,
                                            Element* output, const Place& place, int first_channel, bool aligned) {
-    constexpr bool whole = out_group % block_channels == 0;
     const RowPhases phases = row_phases(staging);
     const LanePlaces places = lane_places();
     bias = held(bias);
@@ -174,7 +176,7 @@ __device__ __forceinline__ void store_rows(const Sums& sums, const Staging& stag
 #pragma unroll
             for (int n = 0; n < n_fragments; ++n) {
                 const int channel = first_channel + fragment_columns * n;
-                if (!whole && channel >= out_group) break;
+                if (!whole_channels && channel >= out_group) break;
                 float biases[fragment_sums];
 #pragma unroll
                 for (int i = 0; i < fragment_sums; ++i)
@@ -183,7 +185,7 @@ __device__ __forceinline__ void store_rows(const Sums& sums, const Staging& stag
                 stage_fragment(sums, staging, phases, places, biases, n, channel, d, h);
                 __syncwarp();
                 write_rows(staging, output, aligned, channel,
-                           whole ? fragment_columns : min(fragment_columns, out_group - channel), d, h);
+                           whole_channels ? fragment_columns : min(fragment_columns, out_group - channel), d, h);
             }
         }
     }
