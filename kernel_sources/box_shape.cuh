@@ -6,15 +6,6 @@
 
 namespace tconv::box {
 
-template <class T>
-struct UnsignedOf {
-    using type = u32;
-};
-template <>
-struct UnsignedOf<i64> {
-    using type = u64;
-};
-
 #define TCONV_AXIS(axis)                                                                                    \
     Axis<problem::kernel_##axis, problem::stride_##axis, problem::padding_##axis, problem::dilation_##axis, \
          problem::input_##axis, problem::output_##axis, config::positions_##axis, config::shift_##axis>

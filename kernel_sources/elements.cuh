@@ -31,4 +31,13 @@ struct IndexOf<true> {
 /// Positions and offsets within one batch entry; 64-bit only where a tensor needs it.
 using Index = IndexOf<problem::wide_index>::type;
 
+template <class T>
+struct UnsignedOf {
+    using type = u32;
+};
+template <>
+struct UnsignedOf<i64> {
+    using type = u64;
+};
+
 }  // namespace tconv

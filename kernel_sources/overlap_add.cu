@@ -17,20 +17,26 @@ struct Work {
     i64 rows;
     Tile tile;
     Tile kept;
-    InputPieces pieces;
+    CopiedPieces pieces;
     Passing passing;
 
-    __device__ __forceinline__ bool find(i64 number) { return find_tile(tile, number, rows); }
+    __device__ __forceinline__ bool find(int number) { return find_tile(tile, number, rows); }
     __device__ __forceinline__ int first_chunk() const { return tile.first_chunk; }
     __device__ __forceinline__ int end_chunk() const { return tile.end_chunk; }
     __device__ __forceinline__ void place() {
-        if constexpr (input_copied) pieces.place_at(tile, rows);
+        if constexpr (weights_copied) pieces.place_at(tile, rows);
     }
     __device__ __forceinline__ void start(Chunk& target, int number) {
         const int channel = number * chunk;
         if (number >= tile.end_chunk) return;
-        if constexpr (input_copied) copy_input(target, input, pieces, channel);
-        if constexpr (weights_copied) copy_weights(target, weight, tile, channel);
+        constexpr bool whole = in_group % chunk == 0;
+        const int channels = in_group - channel;
+        if constexpr (input_copied)
+            InputLines::copy<whole, false>(target.input, input + channel * channel_step, pieces.input, channel_step,
+                                           channels);
+        if constexpr (weights_copied)
+            WeightLines::copy<whole, false>(target.weight, weight + static_cast<i64>(channel) * columns, pieces.weight,
+                                            columns, channels);
         passing.load(input, weight, tile, rows, channel);
     }
     __device__ __forceinline__ void finish(Chunk& target) const { passing.store(target); }

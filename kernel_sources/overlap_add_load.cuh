@@ -2,6 +2,7 @@
 #pragma once
 
 #include "overlap_add_shape.cuh"
+#include "quad_copy.cuh"
 
 namespace tconv::overlap_add {
 
@@ -12,10 +13,6 @@ constexpr bool input_copied = problem::element_bytes == 4 && !channels_last;
 /// Elements of one access.
 constexpr int input_vector = config::input_vector;
 constexpr int weight_vector = config::weight_vector;
-/// Of an asynchronous copy; 16-bit operands, of which an access has up to 8, have none.
-__device__ constexpr int copy_bytes(int elements) {
-    return elements > 4 ? 16 : 4 * elements;
-}
 
 /// Offset of channel 0 of the group at position `row` of all entries.
 __device__ __forceinline__ i64 input_offset(int group, i64 row) {
@@ -25,24 +22,24 @@ __device__ __forceinline__ i64 input_offset(int group, i64 row) {
 }
 constexpr i64 channel_step = channels_last ? 1 : positions;
 
-/// The input, channels first: piece i is `input_vector` positions of one channel. Which ones stays the same from chunk
-/// to chunk.
-struct InputPieces {
-    static constexpr int line = tile_m / input_vector;
-    static constexpr int count = pieces_of<tile_m, input_vector>;
-    i64 offset[count];  // -1 past the last position
+using InputLines = CopiedLines<tile_m, input_vector>;
+using WeightLines = CopiedLines<tile_n, weight_vector>;
 
-    __device__ __forceinline__ static int channel(int i) {
-        return (i * threads + static_cast<int>(threadIdx.x)) / line;
-    }
-    __device__ __forceinline__ static int place(int i) {
-        return (i * threads + static_cast<int>(threadIdx.x)) % line * input_vector;
-    }
+/// Where the copied pieces of a tile's operands begin: this stays the same from chunk to chunk.
+struct CopiedPieces {
+    i64 input[InputLines::places];
+    i64 weight[WeightLines::places];
+
     __device__ __forceinline__ void place_at(const Tile& tile, i64 rows) {
 #pragma unroll
-        for (int i = 0; i < count; ++i) {
-            const i64 row = tile.row + place(i);
-            offset[i] = row < rows ? input_offset(tile.group, row) + channel(i) * channel_step : -1;
+        for (int i = 0; i < InputLines::places; ++i) {
+            const i64 row = tile.row + InputLines::place(i);
+            input[i] = row < rows ? input_offset(tile.group, row) : -1;
+        }
+#pragma unroll
+        for (int i = 0; i < WeightLines::places; ++i) {
+            const int column = tile.column + WeightLines::place(i);
+            weight[i] = column < columns ? static_cast<i64>(tile.group) * in_group * columns + column : -1;
         }
     }
 };
@@ -120,36 +117,6 @@ struct WidenedPieces {
         }
     }
 };
-
-/// Starts the copies of a chunk's input.
-__device__ __forceinline__ void copy_input(Chunk& target, const Element* input, const InputPieces& pieces,
-                                           int first_channel) {
-#pragma unroll
-    for (int i = 0; i < InputPieces::count; ++i) {
-        if (InputPieces::channel(i) >= chunk) break;
-        const bool valid = pieces.offset[i] >= 0 && first_channel + InputPieces::channel(i) < in_group;
-        const Element* source = valid ? input + pieces.offset[i] + first_channel * channel_step : input;
-        copy_async<copy_bytes(input_vector)>(&target.input[InputPieces::channel(i)][InputPieces::place(i)], source,
-                                             valid);
-    }
-}
-
-/// Starts the copies of a chunk's weights.
-__device__ __forceinline__ void copy_weights(Chunk& target, const Element* weight, const Tile& tile,
-                                             int first_channel) {
-    constexpr int line = tile_n / weight_vector;
-#pragma unroll
-    for (int i = 0; i < pieces_of<tile_n, weight_vector>; ++i) {
-        const int piece = i * threads + static_cast<int>(threadIdx.x);
-        const int channel = piece / line;
-        if (channel >= chunk) break;
-        const int column = tile.column + piece % line * weight_vector;
-        const bool valid = first_channel + channel < in_group && column < columns;
-        const i64 offset = (static_cast<i64>(tile.group) * in_group + first_channel + channel) * columns + column;
-        copy_async<copy_bytes(weight_vector)>(&target.weight[channel][piece % line * weight_vector],
-                                              valid ? weight + offset : weight, valid);
-    }
-}
 
 /// Operands that go through registers: loaded while the chunk before is multiplied, then stored.
 struct Passing {

@@ -75,14 +75,14 @@ struct Tile {
     int split;
     int first_chunk, end_chunk;
 };
-__device__ __forceinline__ bool find_tile(Tile& tile, i64 number, i64 rows) {
-    const i64 tiles_m = (rows + tile_m - 1) / tile_m;
+__device__ __forceinline__ bool find_tile(Tile& tile, int number, i64 rows) {
+    const int tiles_m = static_cast<int>((rows + tile_m - 1) / tile_m);
     if (number >= tiles_m * (tiles_n * groups * splits)) return false;
     // Neighbouring blocks share positions: the columns' operand is the smaller one.
-    tile.column = static_cast<int>(number % tiles_n) * tile_n;
+    tile.column = number % tiles_n * tile_n;
     number /= tiles_n;
-    tile.row = number % tiles_m * tile_m;
-    const int rest = static_cast<int>(number / tiles_m);
+    tile.row = static_cast<i64>(number % tiles_m) * tile_m;
+    const int rest = number / tiles_m;
     tile.split = rest % splits;
     tile.group = rest / splits;
     tile.first_chunk = tile.split * chunks / splits;

@@ -8,10 +8,12 @@ namespace tconv::overlap_add {
 
 constexpr i64 output_volume = AxisD::output * AxisH::output * AxisW::output;
 
-__device__ __forceinline__ i64 output_offset(i64 entry, int channel, i64 d, i64 h, i64 w) {
-    const i64 line = channels_last ? entry : entry * problem::out_channels + channel;
-    const i64 element = ((line * AxisD::output + d) * AxisH::output + h) * AxisW::output + w;
-    return channels_last ? element * problem::out_channels + channel : element;
+constexpr i64 output_entry = problem::out_channels * output_volume;
+/// Within a batch entry.
+__device__ __forceinline__ Index output_offset(int channel, Index d, Index h, Index w) {
+    const Index volume = channels_last ? 0 : static_cast<Index>(channel) * static_cast<Index>(output_volume);
+    const Index place = (d * static_cast<Index>(AxisH::output) + h) * static_cast<Index>(AxisW::output) + w;
+    return channels_last ? place * static_cast<Index>(problem::out_channels) + channel : volume + place;
 }
 
 __device__ __forceinline__ float bias_of(const Element* bias, int channel) {
@@ -36,15 +38,32 @@ __device__ __forceinline__ void store_whole(Element* address, const float* value
 /// First output of a position: that of the kernel's first tap.
 struct Corner {
     i64 entry;
-    i64 d, h, w;
+    Index d, h, w;
 };
-__device__ __forceinline__ Corner corner_of(i64 row) {
-    i64 position = row % positions;
-    const i64 w = position % AxisW::input;
-    position /= AxisW::input;
-    return {row / positions, position / AxisH::input * AxisD::stride - AxisD::padding,
-            position % AxisH::input * AxisH::stride - AxisH::padding, w * AxisW::stride - AxisW::padding};
-}
+/// Where a tile begins: `place` of batch entry `entry`. Its other rows are found from there.
+struct TileStart {
+    i64 entry;
+    Index place;
+
+    __device__ __forceinline__ explicit TileStart(const Tile& tile)
+        : entry(tile.row / positions), place(static_cast<Index>(tile.row % positions)) {}
+    __device__ __forceinline__ Corner corner(int row) const {
+        const Unsigned from_entry = static_cast<Unsigned>(place) + static_cast<Unsigned>(row);
+        const Unsigned position = from_entry % static_cast<Unsigned>(positions);
+        const Unsigned line = position / static_cast<Unsigned>(AxisW::input);
+        return {entry + static_cast<i64>(from_entry / static_cast<Unsigned>(positions)),
+                first<AxisD>(line / static_cast<Unsigned>(AxisH::input)),
+                first<AxisH>(line % static_cast<Unsigned>(AxisH::input)),
+                first<AxisW>(position % static_cast<Unsigned>(AxisW::input))};
+    }
+
+private:
+    using Unsigned = UnsignedOf<Index>::type;
+    template <class A>
+    __device__ __forceinline__ static Index first(Unsigned position) {
+        return static_cast<Index>(position) * static_cast<Index>(A::stride) - static_cast<Index>(A::padding);
+    }
+};
 
 /// Neighbouring outputs that one store writes: of `store_columns` columns, then of `store_positions` positions.
 constexpr int store_columns = config::store_columns;
@@ -53,9 +72,9 @@ constexpr int store_positions = config::store_positions;
 /// True where some of a position's outputs are cropped.
 constexpr bool cropped = AxisD::padding != 0 || AxisH::padding != 0 || AxisW::padding != 0;
 __device__ __forceinline__ bool is_inside(const Corner& corner, const Column& column) {
-    const i64 d = corner.d + column.k_d;
-    const i64 h = corner.h + column.k_h;
-    const i64 w = corner.w + column.k_w;
+    const Index d = corner.d + column.k_d;
+    const Index h = corner.h + column.k_h;
+    const Index w = corner.w + column.k_w;
     return d >= 0 && d < AxisD::output && h >= 0 && h < AxisH::output && w >= 0 && w < AxisW::output;
 }
 
@@ -72,7 +91,7 @@ struct OutputColumns {
             const int first = i * store_columns;
             number[i] = tile.column + quad_column(first / k_quad) + first % k_quad;
             const Column column = column_at(number[i]);
-            offset[i] = static_cast<Index>(output_offset(0, column.channel, column.k_d, column.k_h, column.k_w));
+            offset[i] = output_offset(tile.group * out_group + column.channel, column.k_d, column.k_h, column.k_w);
 #pragma unroll
             for (int j = 0; j < store_columns; ++j) {
                 const int channel = tile.group * out_group + column_at(number[i] + j).channel;
@@ -83,10 +102,10 @@ struct OutputColumns {
 };
 
 /// The outputs of the lane's columns at `store_positions` positions from `first` of a quad.
-__device__ __forceinline__ void store_position(const Sums& sums, int quad, int first, i64 row,
-                                               const OutputColumns& lane, int group, Element* output) {
-    const Corner corner = corner_of(row);
-    Element* target = output + output_offset(corner.entry, group * out_group, corner.d, corner.h, corner.w);
+__device__ __forceinline__ void store_position(const Sums& sums, int quad, int first, const Corner& corner,
+                                               const OutputColumns& lane, Element* output) {
+    Element* target = output + corner.entry * output_entry;
+    const Index first_output = output_offset(0, corner.d, corner.h, corner.w);
 #pragma unroll
     for (int i = 0; i < OutputColumns::count; ++i) {
         if (lane.number[i] >= columns) continue;
@@ -98,9 +117,10 @@ __device__ __forceinline__ void store_position(const Sums& sums, int quad, int f
 #pragma unroll
         for (int k = 0; k < store_positions * store_columns; ++k) {
             const int j = column + k % store_columns;
-            run[k] = sums[quad][first + k / store_columns][j / k_quad][j % k_quad] + lane.bias[j];
+            run[k] = sums[quad][first + k / store_columns][j / k_quad][j % k_quad];
+            if constexpr (problem::bias) run[k] += lane.bias[j];
         }
-        store_whole<store_positions * store_columns>(target + lane.offset[i], run);
+        store_whole<store_positions * store_columns>(target + (first_output + lane.offset[i]), run);
     }
 }
 
@@ -108,12 +128,13 @@ __device__ __forceinline__ void store_position(const Sums& sums, int quad, int f
 __device__ __forceinline__ void store_outputs(const Sums& sums, const Tile& tile, i64 rows, const Element* bias,
                                               Element* output) {
     const OutputColumns lane(tile, bias);
+    const TileStart start(tile);
 #pragma unroll
     for (int quad = 0; quad < quads_m; ++quad) {
 #pragma unroll
         for (int i = 0; i < k_quad; i += store_positions) {
-            const i64 row = tile.row + quad_row(quad) + i;
-            if (row < rows) store_position(sums, quad, i, row, lane, tile.group, output);
+            const int row = quad_row(quad) + i;
+            if (tile.row + row < rows) store_position(sums, quad, i, start.corner(row), lane, output);
         }
     }
 }
@@ -222,12 +243,16 @@ __device__ __forceinline__ void gather(const float* shares, const Element* bias,
 #pragma unroll
         for (int c = 0; c < gather_channels; ++c)
             sums[c] += bias_of(bias, channel + c);
+        const Index at_d = static_cast<Index>(d);
+        const Index at_h = static_cast<Index>(h);
+        const Index at_w = static_cast<Index>(w);
         if constexpr (channels_last) {
-            store_whole<gather_channels>(output + output_offset(rest, channel, d, h, w), sums);
+            store_whole<gather_channels>(output + rest * output_entry + output_offset(channel, at_d, at_h, at_w), sums);
         } else {
 #pragma unroll
             for (int c = 0; c < gather_channels; ++c)
-                output[output_offset(rest, channel + c, d, h, w)] = from_float<Element>(sums[c]);
+                output[rest * output_entry + output_offset(channel + c, at_d, at_h, at_w)] =
+                    from_float<Element>(sums[c]);
         }
     }
 }

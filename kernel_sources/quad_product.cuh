@@ -70,20 +70,28 @@ __device__ __forceinline__ void load_operands(Operands& operands, const Chunk& f
     }
 }
 
+/// An input meets all columns in a row, back and forth, so that it is read once.
 __device__ __forceinline__ void multiply(Sums& sums, const Operands& operands) {
+    constexpr int columns = quads_n * k_quad;
 #pragma unroll
-    for (int quad = 0; quad < quads_m; ++quad) {
+    for (int row = 0; row < quads_m * k_quad; ++row) {
+        const float input = operands.input[row / k_quad][row % k_quad];
 #pragma unroll
-        for (int i = 0; i < k_quad; ++i) {
-#pragma unroll
-            for (int quad_n = 0; quad_n < quads_n; ++quad_n) {
-#pragma unroll
-                for (int j = 0; j < k_quad; ++j)
-                    sums[quad][i][quad_n][j] =
-                        fmaf(operands.input[quad][i], operands.weight[quad_n][j], sums[quad][i][quad_n][j]);
-            }
+        for (int number = 0; number < columns; ++number) {
+            const int column = row % 2 == 0 ? number : columns - 1 - number;
+            float& sum = sums[row / k_quad][row % k_quad][column / k_quad][column % k_quad];
+            sum = fmaf(input, operands.weight[column / k_quad][column % k_quad], sum);
         }
     }
+}
+
+/// No change, which the assembler cannot know: sums that are stored in vectors would else lie in neighbouring registers
+/// all along, and more of the multiplications read two registers of one bank.
+__device__ __forceinline__ void loosen(Sums& sums) {
+    float* flat = &sums[0][0][0][0];
+#pragma unroll
+    for (int i = 0; i < quads_m * quads_n * k_quad * k_quad; ++i)
+        flat[i] = __uint_as_float(__float_as_uint(flat[i]) ^ blockIdx.y);
 }
 
 __device__ __forceinline__ void multiply_chunk(Sums& sums, const Chunk& from) {
@@ -94,9 +102,10 @@ __device__ __forceinline__ void multiply_chunk(Sums& sums, const Chunk& from) {
     for (int first = 0; first < chunk; first += unrolled) {
 #pragma unroll
         for (int i = 0; i < unrolled; ++i) {
-            // The operands of the next channel are on their way while these are multiplied.
+            // The operands of the next channel are on their way while these are multiplied. Only behind the last one
+            // that is unrolled there may be none.
             const int next = first + i + 1;
-            load_operands(operands[(i + 1) % 2], from, next < chunk ? next : 0);
+            load_operands(operands[(i + 1) % 2], from, i + 1 < unrolled || next < chunk ? next : 0);
             multiply(sums, operands[i % 2]);
         }
     }
@@ -120,7 +129,7 @@ __device__ __forceinline__ void multiply_tiles(Chunk* ring, Work& work) {
             if (work.first_chunk() + stage < work.end_chunk()) work.finish(ring[stage]);
         }
     };
-    i64 number = blockIdx.x;
+    int number = static_cast<int>(blockIdx.x);
     bool more = work.find(number);
     if (more) begin();
     while (more) {
@@ -139,10 +148,11 @@ __device__ __forceinline__ void multiply_tiles(Chunk* ring, Work& work) {
             stage = stage + 1 == stages ? 0 : stage + 1;
         }
         work.keep();
-        number += gridDim.x;
+        number += static_cast<int>(gridDim.x);
         more = work.find(number);
         __syncthreads();
         if (more) begin();
+        loosen(sums);
         work.store(sums);
     }
 }

@@ -1,6 +1,7 @@
 // The matrix products of all points: [matrix][column][row].
 #pragma once
 
+#include "quad_copy.cuh"
 #include "winograd_shape.cuh"
 
 namespace tconv::winograd {
@@ -16,6 +17,9 @@ struct Tile {
     int matrix;
 };
 
+using InputLines = CopiedLines<tile_m, k_quad>;
+using WeightLines = CopiedLines<tile_n, k_quad>;
+
 struct Work {
     const float* input;
     const float* weight;
@@ -23,52 +27,47 @@ struct Work {
     int rows;
     Tile tile;
     Tile kept;
+    i64 input_at[InputLines::places];
+    i64 weight_at[WeightLines::places];
 
-    __device__ __forceinline__ bool find(i64 number) {
+    __device__ __forceinline__ bool find(int number) {
         const int tiles_m = (rows + tile_m - 1) / tile_m;
-        if (number >= static_cast<i64>(tiles_m) * tiles_n * matrices) return false;
-        tile.column = static_cast<int>(number % tiles_n) * tile_n;
+        if (number >= tiles_m * (tiles_n * matrices)) return false;
+        tile.column = number % tiles_n * tile_n;
         number /= tiles_n;
-        tile.row = static_cast<int>(number % tiles_m) * tile_m;
-        tile.matrix = static_cast<int>(number / tiles_m);
+        tile.row = number % tiles_m * tile_m;
+        tile.matrix = number / tiles_m;
         return true;
     }
     __device__ __forceinline__ int first_chunk() const { return 0; }
     __device__ __forceinline__ int end_chunk() const { return chunks; }
-    __device__ __forceinline__ void place() {}
-
-    /// Quads of `Size` neighbours of each of a chunk's channels, from `first` of the operand's `end` on; zeros outside.
-    template <int Size>
-    __device__ __forceinline__ static void copy(float (&target)[chunk][Size], const float* operand, i64 pitch,
-                                                int first_channel, int first, int end) {
-        constexpr int line = Size / k_quad;
-        // A thread's quads lie at the same place of channels that are equally far apart, where whole lines are taken.
-        constexpr bool regular = threads % line == 0;
-        const int thread = static_cast<int>(threadIdx.x);
-        const float* source = operand + (first_channel + thread / line) * pitch + first + thread % line * k_quad;
+    __device__ __forceinline__ void place() {
+        place_input(0);
 #pragma unroll
-        for (int i = 0; i < pieces_of<Size, k_quad>; ++i) {
-            const int piece = i * threads + thread;
-            const int channel = regular ? i * (threads / line) + thread / line : piece / line;
-            if (channel >= chunk) break;
-            const int place = (regular ? thread : piece) % line * k_quad;
-            const bool has_channel = in_group % chunk == 0 || first_channel + channel < in_group;
-            const bool valid = has_channel && first + place >= 0 && first + place < end;
-            if constexpr (!regular) source = operand + (first_channel + channel) * pitch + first + place;
-            copy_async<16>(&target[channel][place], valid ? source : operand, valid);
-            source += threads / line * pitch;
+        for (int i = 0; i < WeightLines::places; ++i) {
+            const int column = tile.column + WeightLines::place(i);
+            weight_at[i] = column < columns ? weight_line(tile.matrix, 0, 0) + column : -1;
         }
     }
-    __device__ __forceinline__ void start(Chunk& target, int number) const {
+    /// A later tap reads an earlier place along the depth; there are zeros before the first.
+    __device__ __forceinline__ void place_input(int kept_tap) {
+#pragma unroll
+        for (int i = 0; i < InputLines::places; ++i) {
+            const int row = tile.row - kept_tap * plane + InputLines::place(i);
+            input_at[i] = row >= 0 && row < rows ? input_line(tile.matrix, 0, row_pitch(rows)) + row : -1;
+        }
+    }
+    __device__ __forceinline__ void start(Chunk& target, int number) {
         if (number >= chunks) return;
         const int kept_tap = number / channel_chunks;
         const int channel = number % channel_chunks * chunk;
         const i64 pitch = row_pitch(rows);
-        // A later tap reads an earlier place along the depth.
-        copy(target.input, input + input_line(tile.matrix, 0, pitch), pitch, channel, tile.row - kept_tap * plane,
-             rows);
-        copy(target.weight, weight + weight_line(tile.matrix, kept_tap, 0), column_pitch, channel, tile.column,
-             columns);
+        if constexpr (AxisD::kept > 1) place_input(kept_tap);
+        constexpr bool whole = in_group % chunk == 0;
+        InputLines::copy<whole, (AxisD::kept > 1)>(target.input, input + channel * pitch, input_at, pitch,
+                                                   in_group - channel);
+        WeightLines::copy<whole, false>(target.weight, weight + weight_line(0, kept_tap, channel), weight_at,
+                                        column_pitch, in_group - channel);
     }
     __device__ __forceinline__ void finish(Chunk&) const {}
     __device__ __forceinline__ void keep() {
