@@ -70,17 +70,22 @@ __device__ __forceinline__ void load_operands(Operands& operands, const Chunk& f
     }
 }
 
-/// An input meets all columns in a row, back and forth, so that it is read once.
+/// A value of the longer side meets all of the shorter one in a row, back and forth, so that it is read once and few of
+/// the multiplications read two registers of one bank.
 __device__ __forceinline__ void multiply(Sums& sums, const Operands& operands) {
-    constexpr int columns = quads_n * k_quad;
+    constexpr bool by_rows = quads_m >= quads_n;
+    constexpr int lines = k_quad * (by_rows ? quads_m : quads_n);
+    constexpr int length = k_quad * (by_rows ? quads_n : quads_m);
 #pragma unroll
-    for (int row = 0; row < quads_m * k_quad; ++row) {
-        const float input = operands.input[row / k_quad][row % k_quad];
+    for (int line = 0; line < lines; ++line) {
 #pragma unroll
-        for (int number = 0; number < columns; ++number) {
-            const int column = row % 2 == 0 ? number : columns - 1 - number;
+        for (int number = 0; number < length; ++number) {
+            const int place = line % 2 == 0 ? number : length - 1 - number;
+            const int row = by_rows ? line : place;
+            const int column = by_rows ? place : line;
             float& sum = sums[row / k_quad][row % k_quad][column / k_quad][column % k_quad];
-            sum = fmaf(input, operands.weight[column / k_quad][column % k_quad], sum);
+            sum = fmaf(operands.input[row / k_quad][row % k_quad], operands.weight[column / k_quad][column % k_quad],
+                       sum);
         }
     }
 }
