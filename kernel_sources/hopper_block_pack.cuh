@@ -93,7 +93,8 @@ __device__ __forceinline__ void fill_raw(SliceFeed& feed, const Pipeline& pipeli
         feed.load(pipeline, input, batch);
 }
 
-/// Who loads weights that stay has nothing to do then, and keeps the ring of slices full; else the first that packs does.
+/// Who loads weights that stay has nothing to do then, and keeps the ring of slices full; else the first that packs
+/// does.
 constexpr bool feeds_beside = block_pack && !steps_wait;
 __device__ __forceinline__ void load_resident_and_slices(const Pipeline& pipeline, const TensorMap& input,
                                                          const Weights& weights, int batch) {

@@ -50,7 +50,7 @@ private:
     static constexpr int most_eights = (pitch_w + 2 * k_eight - 2) / k_eight;
     static constexpr int round_eights = 2 * k_packing_warps;
     template <int Eights>
-    static constexpr int rounds_of = matrix_pack ? (lines * Eights + round_eights - 1) / round_eights : 1;
+    static constexpr int rounds_of = matrix_pack ? (lines* Eights + round_eights - 1) / round_eights : 1;
     static constexpr int rounds = rounds_of<most_eights>;
     static constexpr int k_most_at_once = rounds <= 20 ? 8 : 4;
     static constexpr int batches = (rounds + k_most_at_once - 1) / k_most_at_once;
@@ -60,7 +60,8 @@ private:
                   "a slice is rows of matrices, in unlike banks");
     static_assert(!matrix_pack || lines * k_channels * (raw_width / k_eight) < 0x10000, "places are 16 bits");
 
-    /// A lane's row of the matrices in a slice, in the upper half, and in the operand, for the first slice; in 16 bytes.
+    /// A lane's row of the matrices in a slice, in the upper half, and in the operand, for the first slice; in 16
+    /// bytes.
     u32 places_[rounds];
     int rounds_ = rounds;  // of the tile at hand
 
@@ -69,7 +70,8 @@ private:
         rounds_ = rounds_of<Eights>;
 #pragma unroll
         for (int i = 0; i < rounds; ++i)
-            places_[i] = place_at<Eights>((i * k_packing_warps + thread / 32) * 2 + thread % 32 / 16, thread % 16, lead);
+            places_[i] =
+                place_at<Eights>((i * k_packing_warps + thread / 32) * 2 + thread % 32 / 16, thread % 16, lead);
     }
 
     /// Of the first eight channels or the next ones channel `row % 8` is read, and position `row % 8` is written: if

@@ -38,7 +38,8 @@ private:
     static constexpr int fours_of_words = (pitch_w + 3) / 4 * 4;
     static constexpr int line_items = fours_of_words < raw_width ? fours_of_words : raw_width;
     static constexpr int slice_items = slice_eights * box_n * raw_lines * line_items;
-    static constexpr int rounds = block_pack && !matrix_pack ? (slice_items + k_packing_threads - 1) / k_packing_threads : 1;
+    static constexpr int rounds =
+        block_pack && !matrix_pack ? (slice_items + k_packing_threads - 1) / k_packing_threads : 1;
 
     /// Where eight channels of a position lie in a slice, and where in the operand, for the first slice: -1 outside the
     /// box.

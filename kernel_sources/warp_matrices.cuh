@@ -7,8 +7,8 @@
 
 namespace tconv {
 
-/// A lane's values of four matrices: of each those of row lane / 4 at columns lane % 4 * 2 and the next one, which is in
-/// the upper half.
+/// A lane's values of four matrices: of each those of row lane / 4 at columns lane % 4 * 2 and the next one, which is
+/// in the upper half.
 struct Matrices {
     u32 words[4];
 };
