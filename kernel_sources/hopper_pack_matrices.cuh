@@ -8,6 +8,7 @@
 // an odd number of 16 bytes apart, so that the rows of a matrix are in unlike banks; so are those of the operand.
 #pragma once
 
+#include "held.cuh"
 #include "hopper_pipeline.cuh"
 #include "warp_matrices.cuh"
 
@@ -33,10 +34,11 @@ public:
             Matrices matrices[at_once];
 #pragma unroll
             for (int i = first; i < first + at_once && i < rounds; ++i)
-                matrices[i - first] = load_matrices_turned(raw + (places_[i] >> 16) * 16);
+                matrices[i - first] = load_matrices_turned(raw + (place_of(i) >> 16) * k_eight_bytes);
 #pragma unroll
             for (int i = first; i < first + at_once && i < rounds; ++i)
-                store_matrices(stage + ((places_[i] & 0xffff) * 16 ^ slice * slice_bytes), matrices[i - first]);
+                store_matrices(stage + ((place_of(i) & 0xffff) * k_eight_bytes ^ slice * slice_bytes),
+                               matrices[i - first]);
         }
     }
 
@@ -63,6 +65,10 @@ private:
     /// A lane's row of the matrices in a slice, in the upper half, and in the operand, for the first slice; in 16
     /// bytes.
     u32 places_[rounds];
+    /// Taken apart for each slice, as registers do not suffice for the halves.
+    __device__ __forceinline__ u32 place_of(int i) const {
+        return static_cast<u32>(held(static_cast<int>(places_[i])));
+    }
     int rounds_ = rounds;  // of the tile at hand
 
     template <int Eights>
