@@ -348,11 +348,16 @@ extern "C" __global__ void __launch_bounds__(tconv::hopper::threads, tconv::conf
     sync_all();
     let_next_launch_start();
     // The input as it lies does not depend on it: only who loads weights waits.
-    if (!raw_boxes || threadIdx.x == consumers * k_warpgroup) wait_for_launch_before();
+    const bool loads_weights = threadIdx.x == consumers * k_warpgroup;
+    if (!raw_boxes || (loads_weights && !feeds_beside)) wait_for_launch_before();
 
     if (threadIdx.x / k_warpgroup == consumers) {
         if constexpr (share_registers) give_registers<producer_registers>();
-        if (threadIdx.x == consumers * k_warpgroup) load_tiles(pipeline, input, weights, batch);
+        if constexpr (feeds_beside) {
+            if (loads_weights) load_resident_and_slices(pipeline, input, weights, batch);
+        } else {
+            if (loads_weights) load_tiles(pipeline, input, weights, batch);
+        }
         if constexpr (block_pack) {
             if (threadIdx.x >= threads - k_packing_threads) pack_tiles(pipeline, input, batch);
         }

@@ -47,6 +47,8 @@ struct Turn {
 constexpr int raw_stages = config::raw_stages;
 constexpr int raw_stage = config::raw_stage_bytes;
 constexpr int k_packing_warps = 3;
+constexpr int k_packing_threads = 32 * k_packing_warps;
+constexpr int raw_lines = pitch_d * pitch_h;
 
 struct Pipeline {
     Ring input;  // with barriers of its own where boxes are reused

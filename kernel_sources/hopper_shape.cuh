@@ -37,6 +37,8 @@ constexpr bool raw_weights = config::raw_weights != 0;
 /// multiply, as they lie, into registers.
 constexpr bool block_pack = config::block_pack == 1;
 constexpr bool raw_boxes = config::block_pack != 0;
+/// 16-bit elements by matrices, which also write a row behind the box (hopper_pack_matrices.cuh).
+constexpr bool matrix_pack = block_pack && problem::element_bytes == 2;
 constexpr bool register_input = config::block_pack == 2 || (raw_input && problem::element_bytes == 4);
 constexpr Major input_major = raw_input && !register_input ? Major::mn : Major::k;
 constexpr Major weight_major = raw_weights ? Major::mn : Major::k;
@@ -94,8 +96,9 @@ constexpr int pitch_h = AxisH::box + (reuse ? AxisH::halo : 0);
 constexpr int pitch_d = plane_boxes ? 1 : AxisD::box + (reuse ? AxisD::halo : 0);
 constexpr int input_rows = (in_lines ? 1 : box_n) * pitch_d * pitch_h * pitch_w;
 
-// A box of channels-first input as it lies: [batch entry][channel][depth][height][width]. Its lines begin at a multiple
-// of 16 bytes, so the box does some elements (the lead) after them.
+// A box of channels-first input as it lies: [batch entry][channel][depth][height][width], or for matrices
+// [batch entry][depth][height][channel][width]. Its lines begin at a multiple of 16 bytes, so the box does some
+// elements (the lead) after them.
 constexpr int raw_width = config::raw_width;
 constexpr int raw_channel = pitch_d * config::raw_height * raw_width;
 constexpr int raw_channel_bytes = raw_channel * problem::element_bytes;
@@ -165,7 +168,8 @@ constexpr int weight_stages = config::weight_stages;
 /// Steps of resident weights that arrive at one of at most 32 barriers.
 constexpr int barrier_steps = (weight_stages + 31) / 32;
 constexpr int box_bytes = register_input ? box_n * block_channels * raw_channel_bytes : input_rows * k_operand_row;
-constexpr int stage_bytes = register_input ? box_bytes : (reuse ? input_rows + zero_rows : tile_m) * k_operand_row;
+constexpr int stage_bytes =
+    register_input ? box_bytes : (reuse ? input_rows + zero_rows + matrix_pack : tile_m) * k_operand_row;
 constexpr int input_stage = (stage_bytes + 1023) / 1024 * 1024;
 /// Raw weights are boxes of 64 columns.
 constexpr int weight_boxes = (tile_n + k_operand_values - 1) / k_operand_values;
