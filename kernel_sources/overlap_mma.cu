@@ -51,8 +51,8 @@ __device__ __forceinline__ void multiply_tile(float (&sums)[rows][product_n / 2]
         const unsigned char* stage = pipeline.operands + turn.stage * stage_bytes;
         const unsigned char* left = stage + first_row / run * run_bytes;
         barrier_wait_together(pipeline.full[turn.stage], turn.parity);
-        if (last_steps == k_chunk_steps || chunk + 1 < chunks) {
-            multiply_stage<k_chunk_steps>(sums, left, stage + input_bytes);
+        if (last_steps == chunk_steps || chunk + 1 < chunks) {
+            multiply_stage<chunk_steps>(sums, left, stage + input_bytes);
         } else {
             multiply_stage<last_steps>(sums, left, stage + input_bytes);
         }

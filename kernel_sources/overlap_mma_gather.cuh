@@ -113,6 +113,20 @@ __device__ __forceinline__ float add_shares(const float* shares, const ShiftedRo
     return sum;
 }
 
+/// Rounds N sums and writes them in one access, which the compiler may not take apart.
+template <int N>
+__device__ __forceinline__ void store_outputs(Element* target, const float* sums) {
+    if constexpr (N == 1) {
+        *target = from_float<Element>(sums[0]);
+    } else {
+        Floats<N / 2> vector;
+#pragma unroll
+        for (int i = 0; i < N / 2; ++i)
+            vector.v[i] = __uint_as_float(pack_pair(Element{}, sums[2 * i], sums[2 * i + 1]));
+        store_global<N / 2>(reinterpret_cast<float*>(target), vector);
+    }
+}
+
 /// The outputs of a unit in one channel; `target` is where the first of them goes.
 __device__ __forceinline__ void store_unit(const float* shares, const ShiftedRows& at, const Unit& unit, float bias,
                                            Element* target) {
@@ -129,7 +143,7 @@ __device__ __forceinline__ void store_unit(const float* shares, const ShiftedRow
 #pragma unroll
             for (int v_w = 0; v_w < AxisW::stride; v_w += store_run) {
                 if (!AxisW::whole_units && unit.w * AxisW::stride + v_w >= AxisW::output) continue;
-                tconv::store_vector<store_run>(target + (v_d * AxisH::output + v_h) * AxisW::output + v_w, &sums[v_w]);
+                store_outputs<store_run>(target + (v_d * AxisH::output + v_h) * AxisW::output + v_w, &sums[v_w]);
             }
         }
     }

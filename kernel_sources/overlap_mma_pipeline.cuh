@@ -18,15 +18,15 @@ constexpr bool share_registers = consumer_registers > registers_at_start;
 
 /// One channel's positions of a run.
 constexpr int run_row = run * static_cast<int>(sizeof(Element));
-constexpr int run_bytes = run_row * k_chunk;
+constexpr int run_bytes = run_row * chunk_channels;
 /// Whole images of one run each come in one copy.
 constexpr bool joint_copy = window_runs == 1 && slices == 1;
 constexpr int copied_bytes = tile_windows * window_runs * run_bytes;
-constexpr int input_bytes = tile_rows * k_chunk * static_cast<int>(sizeof(Element));
+constexpr int input_bytes = tile_rows * chunk_channels * static_cast<int>(sizeof(Element));
 
 /// Columns are copied 64 at a time.
 constexpr int weight_boxes = (product_n + k_operand_values - 1) / k_operand_values;
-constexpr int weight_box = k_operand_row * k_chunk;
+constexpr int weight_box = k_operand_row * chunk_channels;
 constexpr int stages = config::stages;
 constexpr int stage_bytes = input_bytes + weight_boxes * weight_box;
 
@@ -113,11 +113,11 @@ __device__ __forceinline__ void load_tiles(const Pipeline& pipeline, const Tenso
             unsigned char* stage = pipeline.operands + turn.stage * stage_bytes;
             barrier_wait(pipeline.empty[turn.stage], turn.parity ^ 1);
             barrier_arrive_and_expect(full, copied_bytes + weight_boxes * weight_box);
-            load_input(tile, chunk * k_chunk, stage, input, full);
+            load_input(tile, chunk * chunk_channels, stage, input, full);
 #pragma unroll
             for (int i = 0; i < weight_boxes; ++i)
                 tma_load_box(stage + input_bytes + i * weight_box, weights, full,
-                             {tile.channel * taps + i * k_operand_values, chunk * k_chunk, tile.group});
+                             {tile.channel * taps + i * k_operand_values, chunk * chunk_channels, tile.group});
             turn.advance();
         }
     }

@@ -100,10 +100,10 @@ constexpr int tiles_n = (out_group + tile_channels - 1) / tile_channels;
 static_assert(tile_channels * taps <= product_n, "columns of whole channels");
 
 /// Input channels of a stage, and steps along K of the last one.
-constexpr int k_chunk = 64;
-constexpr int chunks = (in_group + k_chunk - 1) / k_chunk;
-constexpr int k_chunk_steps = k_chunk / k_operand_depth;
-constexpr int last_steps = (in_group - (chunks - 1) * k_chunk + k_operand_depth - 1) / k_operand_depth;
+constexpr int chunk_channels = config::chunk;
+constexpr int chunks = (in_group + chunk_channels - 1) / chunk_channels;
+constexpr int chunk_steps = chunk_channels / k_operand_depth;
+constexpr int last_steps = (in_group - (chunks - 1) * chunk_channels + k_operand_depth - 1) / k_operand_depth;
 
 /// A block's share of the work: windows from `window` on, output channels of a group from `channel` on.
 struct Tile {
