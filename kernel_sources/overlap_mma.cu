@@ -35,10 +35,6 @@ __device__ __forceinline__ void multiply_stage(float (&sums)[rows][product_n / 2
     wgmma_commit();
 }
 
-__device__ __forceinline__ void release(const Pipeline& pipeline, int stage) {
-    if (threadIdx.x % 32 == 0) barrier_arrive(pipeline.empty[stage]);
-}
-
 __device__ __forceinline__ void multiply_tile(float (&sums)[rows][product_n / 2], Turn& turn,
                                               const Pipeline& pipeline) {
 #pragma unroll
@@ -71,10 +67,11 @@ __device__ __forceinline__ void multiply_tiles(const Pipeline& pipeline, const E
     Turn turn;
     Tile tile{};
     u32 parity = 0;
-    for (int number = blockIdx.x; find_tile(tile, number, windows); number += gridDim.x) {
+    for (int number = first_number(); find_tile(tile, number, windows); number += number_step()) {
         float sums[rows][product_n / 2];
+        const Biases biases(bias, tile);
         multiply_tile(sums, turn, pipeline);
-        store_tile(sums, tile, pipeline, parity, bias, output, windows);
+        store_tile(sums, tile, biases, pipeline, parity, output, windows);
     }
 }
 
@@ -94,7 +91,7 @@ extern "C" __global__ void __launch_bounds__(tconv::overlap_mma::threads, tconv:
         barrier_init_fence();
     }
     clear_zero_rows(pipeline);
-    __syncthreads();
+    sync_all();
     if (threadIdx.x / k_warpgroup == consumers) {
         if constexpr (share_registers) give_registers<producer_registers>();
         if (threadIdx.x == consumers * k_warpgroup) load_tiles(pipeline, input, weights, windows);
@@ -102,4 +99,6 @@ extern "C" __global__ void __launch_bounds__(tconv::overlap_mma::threads, tconv:
         if constexpr (share_registers) take_registers<consumer_registers>();
         multiply_tiles(pipeline, bias, output, windows);
     }
+    // No block ends while another may still signal its barriers.
+    if constexpr (cluster_blocks > 1) cluster_sync();
 }

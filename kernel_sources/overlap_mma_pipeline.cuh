@@ -1,8 +1,8 @@
 // The stages of shared memory between the thread that starts copies and the warpgroups that multiply.
 #pragma once
 
+#include "cluster.cuh"
 #include "overlap_mma_shape.cuh"
-#include "tma.cuh"
 
 namespace tconv::overlap_mma {
 
@@ -34,13 +34,15 @@ constexpr int stage_bytes = input_bytes + weight_boxes * weight_box;
 /// columns nor what lanes read along the rows meet in a bank.
 constexpr int share_pitch = team_rows + 4;
 constexpr int zero_row = team_rows;
+constexpr int bias_floats = (teams * tile_channels + 1) / 2 * 2;
 constexpr int share_floats = pass_channels * taps * share_pitch;
 
 struct Pipeline {
     unsigned char* operands;
-    float* shares;
+    float* shares;   // of each team
+    float* biases;   // of each team's tile
     Barrier* full;   // number i: the operands of stage i have arrived
-    Barrier* empty;  // every warp that multiplies is done with them
+    Barrier* empty;  // every warp that multiplies is done with them, in all blocks of the cluster
     Barrier* met;    // all warps of the team are there
 };
 
@@ -61,8 +63,9 @@ __device__ __forceinline__ Pipeline make_pipeline() {
     const u64 past = reinterpret_cast<u64>(shared) % 1024;
     unsigned char* operands = shared + (past == 0 ? 0 : 1024 - past);
     float* shares = reinterpret_cast<float*>(operands + stages * stage_bytes);
-    Barrier* barriers = reinterpret_cast<Barrier*>(shares + teams * share_floats);
-    return {operands, shares, barriers, barriers + stages, barriers + 2 * stages};
+    float* biases = shares + teams * share_floats;
+    Barrier* barriers = reinterpret_cast<Barrier*>(biases + bias_floats);
+    return {operands, shares, biases, barriers, barriers + stages, barriers + 2 * stages};
 }
 // What the space leaves for barriers.
 static_assert((2 * stages + 1) * sizeof(Barrier) <= 256, "barriers have room");
@@ -71,7 +74,7 @@ __device__ __forceinline__ void init_barriers(const Pipeline& pipeline) {
     constexpr int warps = consumers * k_warpgroup / 32;
     for (int stage = 0; stage < stages; ++stage) {
         barrier_init(pipeline.full[stage], 1);
-        barrier_init(pipeline.empty[stage], warps);
+        barrier_init(pipeline.empty[stage], cluster_blocks * warps);
     }
     barrier_init(*pipeline.met, warps);
 }
@@ -102,11 +105,46 @@ __device__ __forceinline__ void load_input(const Tile& tile, int channel, unsign
     }
 }
 
+/// Blocks of a cluster load every other box of columns for all of them.
+__device__ __forceinline__ void load_weights(const Tile& tile, int channel, unsigned char* stage,
+                                             const TensorMap& weights, Barrier& full) {
+    constexpr u16 all_blocks = (1 << cluster_blocks) - 1;
+#pragma unroll
+    for (int i = 0; i < weight_boxes; ++i) {
+        const int corner[3] = {tile.channel * taps + i * k_operand_values, channel, tile.group};
+        unsigned char* target = stage + input_bytes + i * weight_box;
+        if constexpr (cluster_blocks == 1) {
+            tma_load_box(target, weights, full, corner);
+        } else if ((i + blockIdx.x) % cluster_blocks == 0) {
+            tma_load_box_to(all_blocks, target, weights, full, corner);
+        }
+    }
+}
+
+/// A warp is done with a stage.
+__device__ __forceinline__ void release(const Pipeline& pipeline, int stage) {
+    const u32 lane = threadIdx.x % 32;
+    if constexpr (cluster_blocks > 1) {
+        if (lane < cluster_blocks) barrier_arrive_in_cluster(pipeline.empty[stage], lane);
+    } else {
+        if (lane == 0) barrier_arrive(pipeline.empty[stage]);
+    }
+}
+
+/// Waits for all threads that use this block's barriers.
+__device__ __forceinline__ void sync_all() {
+    if constexpr (cluster_blocks > 1) {
+        cluster_sync();
+    } else {
+        __syncthreads();
+    }
+}
+
 __device__ __forceinline__ void load_tiles(const Pipeline& pipeline, const TensorMap& input, const TensorMap& weights,
                                            int windows) {
     Turn turn;
     Tile tile{};
-    for (int number = blockIdx.x; find_tile(tile, number, windows); number += gridDim.x) {
+    for (int number = first_number(); find_tile(tile, number, windows); number += number_step()) {
 #pragma unroll 1
         for (int chunk = 0; chunk < chunks; ++chunk) {
             Barrier& full = pipeline.full[turn.stage];
@@ -114,10 +152,7 @@ __device__ __forceinline__ void load_tiles(const Pipeline& pipeline, const Tenso
             barrier_wait(pipeline.empty[turn.stage], turn.parity ^ 1);
             barrier_arrive_and_expect(full, copied_bytes + weight_boxes * weight_box);
             load_input(tile, chunk * chunk_channels, stage, input, full);
-#pragma unroll
-            for (int i = 0; i < weight_boxes; ++i)
-                tma_load_box(stage + input_bytes + i * weight_box, weights, full,
-                             {tile.channel * taps + i * k_operand_values, chunk * chunk_channels, tile.group});
+            load_weights(tile, chunk * chunk_channels, stage, weights, full);
             turn.advance();
         }
     }

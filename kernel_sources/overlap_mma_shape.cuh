@@ -78,7 +78,7 @@ static_assert(team_windows * window_rows <= team_rows, "a team's windows are row
 /// The axis along which images are sliced, the number of slices, and of each the runs of outputs along it.
 constexpr int slices = config::slices;
 constexpr int slice_units = config::slice_units;
-constexpr int slice_axis = problem::input_d > 1 ? 0 : problem::input_h > 1 ? 1 : 2;
+constexpr int slice_axis = slices == 1 || problem::input_d > 1 ? 0 : problem::input_h > 1 ? 1 : 2;
 constexpr int line = static_cast<int>(slice_axis == 0   ? problem::input_h * problem::input_w
                                       : slice_axis == 1 ? problem::input_w
                                                         : 1);
@@ -105,19 +105,31 @@ constexpr int chunks = (in_group + chunk_channels - 1) / chunk_channels;
 constexpr int chunk_steps = chunk_channels / k_operand_depth;
 constexpr int last_steps = (in_group - (chunks - 1) * chunk_channels + k_operand_depth - 1) / k_operand_depth;
 
+/// Blocks of a cluster have the same columns of different windows.
+constexpr int cluster_blocks = config::cluster;
+
 /// A block's share of the work: windows from `window` on, output channels of a group from `channel` on.
 struct Tile {
     int window;
     int channel;
     int group;
 };
-/// Neighbouring blocks have the same windows.
+/// Neighbouring clusters have the same windows. The last one may have windows behind the last image, whose copies are
+/// zeros.
 __device__ __forceinline__ bool find_tile(Tile& tile, int number, int windows) {
     tile.channel = number % tiles_n * tile_channels;
     number /= tiles_n;
     tile.group = number % groups;
-    tile.window = number / groups * tile_windows;
-    return tile.window < windows;
+    const int first = number / groups * (cluster_blocks * tile_windows);
+    tile.window = first + static_cast<int>(blockIdx.x) % cluster_blocks * tile_windows;
+    return first < windows;
+}
+
+__device__ __forceinline__ int first_number() {
+    return blockIdx.x / cluster_blocks;
+}
+__device__ __forceinline__ int number_step() {
+    return gridDim.x / cluster_blocks;
 }
 
 }  // namespace tconv::overlap_mma

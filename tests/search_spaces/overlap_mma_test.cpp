@@ -75,6 +75,7 @@ TEST_CASE("whole images of every size are rows of an overlap_mma product") {
              std::pair("2d n5 ci64 co16 g1 i8x6 k4x4 s2x2 p1x1 op0x0 d1x1 bias f16 nchw", 16),
              std::pair("3d n3 ci32 co8 g2 i4x4x4 k2x4x3 s2x2x1 p0x1x1 op0x0x0 d1x1x1 bias f16 nchw", 64),
              std::pair("3d n5 ci48 co16 g1 i2x2x4 k2x3x3 s1x2x3 p0x1x2 op0x1x2 d2x1x1 nobias bf16 nchw", 16),
+             std::pair("2d n4 ci32 co8 g1 i1x32 k20x2 s1x2 p0x0 op0x0 d1x1 bias f16 nchw", 32),
              std::pair("1d n3 ci96 co40 g1 i120 k5 s3 p2 op2 d2 bias f16 nchw", 64),
          }) {
         const Problem p = parse_key(text);
@@ -112,16 +113,25 @@ TEST_CASE("every value of every parameter of the overlap_mma family is exact in 
     test::check_every_value("overlap_mma", problems, 317);
 }
 
-TEST_CASE("blocks of the overlap_mma family take tile after tile") {
-    // More tiles than the emulated device has multiprocessors, twice over; with stages that are left over from one.
+TEST_CASE("blocks of the overlap_mma family take tile after tile, alone and in clusters") {
+    // More tiles than the emulated device has multiprocessors, twice over; with stages that are left over from one. A
+    // cluster whose second block has no images; weights of an odd number of boxes.
     test::Draw draw(331);
-    const Problem p = parse_key("1d n21 ci200 co72 g1 i32 k8 s4 p2 op0 d1 bias bf16 nchw");
-    for (const char* parameter : {"together", "blocks", "rows"}) {
-        INFO(parameter);
-        test::check_drawn(test::space_with("overlap_mma", "tile_n", 64), draw, p, 1, [&](const Config& drawn) {
-            return drawn.at("consumers") <= 2 && (drawn.at(parameter) > 1 || parameter == std::string("together"));
-        });
+    const SearchSpace space = test::space_with("overlap_mma", "tile_n", 64);
+    for (const char* text : {"1d n21 ci200 co72 g1 i32 k8 s4 p2 op0 d1 bias bf16 nchw",
+                             "2d n5 ci130 co24 g2 i8x12 k4x2 s2x1 p1x1 op1x0 d1x1 bias f16 nchw"}) {
+        const Problem p = parse_key(text);
+        for (const auto& [parameter, least] :
+             {std::pair("together", 1), std::pair("together", 0), std::pair("blocks", 2), std::pair("cluster", 2)}) {
+            INFO(text << " " << parameter);
+            test::check_drawn(space, draw, p, 1, [&, name = std::string(parameter), from = least](const Config& drawn) {
+                return drawn.at("consumers") <= 2 && drawn.at(name) >= from;
+            });
+        }
     }
+    const SearchSpace wide = test::space_with("overlap_mma", "tile_n", 192);
+    test::check_drawn(wide, draw, parse_key("1d n9 ci72 co24 g1 i64 k16 s8 p4 op0 d1 bias f16 nchw"), 2,
+                      [&](const Config& drawn) { return drawn.at("cluster") == 2; });
 }
 
 TEST_CASE("every problem that the overlap_mma family has a config for has a default") {
