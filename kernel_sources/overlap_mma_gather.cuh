@@ -158,14 +158,15 @@ struct Place {
     int lane;
     Unit unit;
     ShiftedRows at;
-    Element* target;  // the unit's first output in the tile's first channel
+    Element* target;  // the unit's first output in the first of these channels
 
     __device__ __forceinline__ Place(int thread, int past, const Tile& tile, int team, Element* output, int windows)
         : lane(channel_lanes == 1 ? 0 : thread / unit_threads),
           unit(find_unit(thread - lane * unit_threads + past, tile, team, windows)),
           at(unit) {
         if (channel_lanes * unit_threads < team_threads && lane >= channel_lanes) unit.exists = false;
-        const i64 line = static_cast<i64>(unit.image) * problem::out_channels + tile.group * out_group + tile.channel;
+        const i64 line =
+            static_cast<i64>(unit.image) * problem::out_channels + tile.group * out_group + tile.channel + lane;
         const int corner =
             (unit.d * AxisD::stride * AxisH::output + unit.h * AxisH::stride) * AxisW::output + unit.w * AxisW::stride;
         target = output + line * output_volume + corner;
@@ -186,7 +187,7 @@ __device__ __forceinline__ void store_place(const float* shares, const float* bi
         if (out_group % tile_channels != 0 && tile.channel + First + channel >= out_group) continue;
         const float bias = problem::bias ? biases[First + channel] : 0;
         store_unit(shares + channel * taps * share_pitch, place.at, place.unit, bias,
-                   place.target + (First + channel) * static_cast<i64>(output_volume));
+                   place.target + (First + i) * static_cast<i64>(output_volume));
     }
 }
 
