@@ -5,7 +5,8 @@
 // An operand is rows of 128 bytes, eight behind each other, swizzled: the 16-byte piece p of a row lies at piece
 // p ^ (address / 128 % 8), as TMA writes it. K-major, a row is 128 bytes along K of one row of A or column of B, and
 // eights of rows lie at a constant distance. MN-major, which 16-bit types may be, a row is 64 rows of A or columns of B
-// at one k, rows of all k lie behind each other, and blocks of 64 at a constant distance.
+// at one k, rows of all k lie behind each other, and blocks of 64 at a constant distance; or a row is 32 or 16 of them,
+// in blocks of as many, with a swizzle of as many bytes as a row has.
 #ifndef TCONV_WGMMA_CUH
 #define TCONV_WGMMA_CUH
 
@@ -37,11 +38,14 @@ __device__ __forceinline__ u64 wgmma_operand(const void* row, int offset, int ei
     return (reinterpret_cast<u64>(row) + static_cast<u64>(offset)) | static_cast<u64>(eights / k_operand_row) << 48;
 }
 
-/// Describes an MN-major operand: the row of its first k, at a multiple of 1024 bytes, and bytes from one block of 64
-/// rows of A or columns of B to the next.
+/// Describes an MN-major operand: the row of its first k, at a multiple of eight rows, and bytes from one block of
+/// rows of A or columns of B to the next. A row has ROW bytes, 128, 64 or 32.
+template <int ROW = k_operand_row>
 __device__ __forceinline__ u64 wgmma_operand_mn(const void* row, int blocks, int line = __builtin_LINE()) {
-    tconv_emulator::check_alignment(row, 1024, "MN-major operand of wgmma", line);
-    return reinterpret_cast<u64>(row) | static_cast<u64>(blocks / 1024) << 48;
+    static_assert(ROW == 128 || ROW == 64 || ROW == 32, "a swizzle of the hardware");
+    tconv_emulator::check_alignment(row, 8 * ROW, "MN-major operand of wgmma", line);
+    constexpr u64 halvings = ROW == 128 ? 0 : ROW == 64 ? 1 : 2;
+    return reinterpret_cast<u64>(row) | static_cast<u64>(blocks / 1024) << 48 | halvings << 62;
 }
 
 namespace wgmma {
@@ -57,11 +61,13 @@ struct Element<tf32> {
     static float value(u32 bits) { return __uint_as_float(bits & 0xffffe000u); }
 };
 
-/// The 128-byte swizzle exchanges 16-byte pieces by the address alone: bits 7 to 9 onto bits 4 to 6.
+/// A swizzle exchanges 16-byte pieces of rows by the address alone: bits 7 to 9 onto bits 4 to 6, or as many of them as
+/// number the pieces of a row.
 template <class Bits>
-Bits load_swizzled(u64 address) {
+Bits load_swizzled(u64 address, u64 row) {
     Bits bits;
-    __builtin_memcpy(&bits, reinterpret_cast<const void*>(address ^ (address / 128 % 8 * 16)), sizeof bits);
+    const u64 from = address ^ (address / 128 % (row / 16) * 16);
+    __builtin_memcpy(&bits, reinterpret_cast<const void*>(from), sizeof bits);
     return bits;
 }
 
@@ -74,13 +80,15 @@ struct Row {
 
     Row(u64 operand, int row) {
         const u64 start = operand & ((1ull << 48) - 1);
-        const u64 stride = operand >> 48;
+        const u64 stride = operand >> 48 & 0x3fff;
+        const u64 bytes = static_cast<u64>(k_operand_row) >> (operand >> 62);
         for (int k = 0; k < depth; ++k)
-            values[k] = Element<T>::value(load_swizzled<Bits>(start + offset(row, k, stride)));
+            values[k] = Element<T>::value(load_swizzled<Bits>(start + offset(row, k, stride, bytes), bytes));
     }
-    static u64 offset(int row, int k, u64 stride) {
+    static u64 offset(int row, int k, u64 stride, u64 bytes) {
         if (M == Major::k) return row / 8 * stride * 128 + row % 8 * 128 + k * sizeof(Bits);
-        return row / 64 * stride * 1024 + k / 8 * 1024 + k % 8 * 128 + row % 64 * sizeof(Bits);
+        const u64 block = bytes / sizeof(Bits);
+        return row / block * stride * 1024 + k * bytes + row % block * sizeof(Bits);
     }
 };
 
@@ -153,10 +161,12 @@ namespace wgmma {
 //   K-major            not used, taken for 1         8 rows of A or columns of B to the next 8
 //   MN-major           64 rows or columns of 16      8 along K to the next 8
 //                      bits to the next 64
+// Swizzles of 64 and 32 bytes, MN-major, are numbered 2 and 3; then 32 or 16 rows or columns take the place of 64.
+template <int SWIZZLE = k_operand_row>
 __device__ __forceinline__ u64 descriptor(const void* row, int offset, int leading, int stride) {
     const u64 address = static_cast<u64>(__cvta_generic_to_shared(row)) + static_cast<u64>(offset);
-    constexpr u64 swizzle_128 = 1ull << 62;
-    return swizzle_128 | static_cast<u64>(stride / 16) << 32 | static_cast<u64>(leading / 16) << 16 |
+    constexpr u64 swizzle = SWIZZLE == 128 ? 1 : SWIZZLE == 64 ? 2 : 3;
+    return swizzle << 62 | static_cast<u64>(stride / 16) << 32 | static_cast<u64>(leading / 16) << 16 |
            (address & 0x3FFFF) >> 4;
 }
 }  // namespace wgmma
@@ -165,8 +175,9 @@ __device__ __forceinline__ u64 wgmma_operand(const void* row, int offset, int ei
     return wgmma::descriptor(row, offset, 16, eights);
 }
 
+template <int ROW = k_operand_row>
 __device__ __forceinline__ u64 wgmma_operand_mn(const void* row, int blocks) {
-    return wgmma::descriptor(row, 0, blocks, 8 * k_operand_row);
+    return wgmma::descriptor<ROW>(row, 0, blocks, 8 * ROW);
 }
 
 __device__ __forceinline__ void wgmma_fence() {
@@ -191,6 +202,7 @@ __device__ __forceinline__ void warpgroup_sync(int number) {
     if (number == 0) asm volatile("bar.sync 1, 128;" ::: "memory");
     if (number == 1) asm volatile("bar.sync 2, 128;" ::: "memory");
     if (number == 2) asm volatile("bar.sync 3, 128;" ::: "memory");
+    if (number == 3) asm volatile("bar.sync 4, 128;" ::: "memory");
 }
 
 template <int COUNT>

@@ -44,6 +44,10 @@ inline constexpr std::array k_products{
     Product{"wgmma_f16_96_mn_b", 64, 96, 128, true},
     Product{"wgmma_bf16_192_mn_both", 64, 192, 128, true},
     Product{"wgmma_f16_128_mn_both", 64, 128, 128, true},
+    Product{"wgmma_f16_64_mn_rows_of_32", 64, 64, 128, true},
+    Product{"wgmma_bf16_96_mn_rows_of_32", 64, 96, 128, true},
+    Product{"wgmma_bf16_256_mn_rows_of_64", 64, 256, 128, true},
+    Product{"wgmma_f16_64_mn_rows_of_64", 64, 64, 128, true},
     Product{"wgmma_registers_tf32_8", 64, 8, 128, true},
     Product{"wgmma_registers_bf16_16", 64, 16, 128, true},
     Product{"wgmma_registers_tf32_24", 64, 24, 128, true},
@@ -115,15 +119,15 @@ __device__ void wgmma_product(const u32* a, const u32* b, float* d) {
         d[(threadIdx.x / 32 * 16 + lane / 4 + i / 2 % 2 * 8) * N + i / 4 * 8 + lane % 4 * 2 + i % 2] = sums[i];
 }
 
-// Where value k of row i (of A, or column of B) lies in an operand of 128-byte rows, in 16-bit values.
-template <Major M, int Blocks>
+// Where value k of row i (of A, or column of B) lies in an operand of rows of `Row` bytes, in 16-bit values.
+template <Major M, int Blocks, int Row>
 __device__ int operand_value(int i, int k) {
-    const int row = M == Major::k ? i : i / 64 * (Blocks / 128) + k;
-    const int column = M == Major::k ? k : i % 64;
-    return row * 64 + (column ^ row % 8 * 8);
+    constexpr int values = Row / 2;
+    const int offset = M == Major::k ? i * Row + k * 2 : i / values * Blocks + k * Row + i % values * 2;
+    return (offset ^ offset / 128 % (Row / 16) * 16) / 2;
 }
-// Blocks of 64 rows or columns begin `Blocks` bytes apart.
-template <class T, int N, Major A, Major B, int Blocks>
+// Blocks of as many rows or columns as a row of `Row` bytes has begin `Blocks` bytes apart; of A as near as they can.
+template <class T, int N, Major A, Major B, int Blocks, int Row = 128>
 __device__ void wgmma_product_of(const u32* a, const u32* b, float* d) {
     u32* tiles = dynamic_shared<u32>();
     while (reinterpret_cast<u64>(tiles) % 1024 != 0)
@@ -133,8 +137,8 @@ __device__ void wgmma_product_of(const u32* a, const u32* b, float* d) {
     for (int i = threadIdx.x; i < (64 + N) * 64; i += 128) {
         const int row = i / 64;
         const int k = i % 64;
-        if (row < 64) left[operand_value<A, Blocks>(row, k)] = reinterpret_cast<const T*>(a)[i];
-        if (row >= 64) right[operand_value<B, Blocks>(row - 64, k)] = reinterpret_cast<const T*>(b)[i - 64 * 64];
+        if (row < 64) left[operand_value<A, 64 * Row, Row>(row, k)] = reinterpret_cast<const T*>(a)[i];
+        if (row >= 64) right[operand_value<B, Blocks, Row>(row - 64, k)] = reinterpret_cast<const T*>(b)[i - 64 * 64];
     }
     fence_async_proxy();
     __syncthreads();
@@ -144,8 +148,10 @@ __device__ void wgmma_product_of(const u32* a, const u32* b, float* d) {
     for (int step = 0; step < 4; ++step)
         wgmma_start<T, N, A, B>(
             sums,
-            A == Major::k ? wgmma_operand(left, 32 * step, 1024) : wgmma_operand_mn(left + 16 * 64 * step, 1024),
-            B == Major::k ? wgmma_operand(right, 32 * step, 1024) : wgmma_operand_mn(right + 16 * 64 * step, Blocks),
+            A == Major::k ? wgmma_operand(left, 32 * step, 1024)
+                          : wgmma_operand_mn<Row>(left + 8 * Row * step, 64 * Row),
+            B == Major::k ? wgmma_operand(right, 32 * step, 1024)
+                          : wgmma_operand_mn<Row>(right + 8 * Row * step, Blocks),
             step > 0);
     wgmma_commit();
     wgmma_wait<0>();
@@ -220,8 +226,8 @@ __device__ void wgmma_registers_swizzled_product(const u32* a, const u32* b, flo
     for (int i = 0; i < N / 2; ++i)
         d[(row + i / 2 % 2 * 8) * N + i / 4 * 8 + word * 2 + i % 2] = sums[i];
 }
-#define TCONV_PRODUCT_OF(T, N, A, B, Blocks) \
-    tconv::wgmma_product_of<tconv::T, N, tconv::Major::A, tconv::Major::B, Blocks>(a, b, d)
+#define TCONV_PRODUCT_OF(T, N, A, B, ...) \
+    tconv::wgmma_product_of<tconv::T, N, tconv::Major::A, tconv::Major::B, __VA_ARGS__>(a, b, d)
 #else
 template <class T, int N, int First, int Pitch>
 __device__ void wgmma_product(const u32*, const u32*, float*) {}
@@ -229,7 +235,7 @@ template <class T, int N, int Eights>
 __device__ void wgmma_registers_product(const u32*, const u32*, float*) {}
 template <class T, int N>
 __device__ void wgmma_registers_swizzled_product(const u32*, const u32*, float*) {}
-#define TCONV_PRODUCT_OF(T, N, A, B, Blocks)
+#define TCONV_PRODUCT_OF(T, N, A, B, ...)
 #endif
 
 }  // namespace tconv
@@ -293,6 +299,18 @@ extern "C" __global__ void wgmma_bf16_192_mn_both(const unsigned* a, const unsig
 }
 extern "C" __global__ void wgmma_f16_128_mn_both(const unsigned* a, const unsigned* b, float* d) {
     TCONV_PRODUCT_OF(f16, 128, mn, mn, 8192);
+}
+extern "C" __global__ void wgmma_f16_64_mn_rows_of_32(const unsigned* a, const unsigned* b, float* d) {
+    TCONV_PRODUCT_OF(f16, 64, mn, mn, 2048, 32);
+}
+extern "C" __global__ void wgmma_bf16_96_mn_rows_of_32(const unsigned* a, const unsigned* b, float* d) {
+    TCONV_PRODUCT_OF(bf16, 96, mn, mn, 3072, 32);
+}
+extern "C" __global__ void wgmma_bf16_256_mn_rows_of_64(const unsigned* a, const unsigned* b, float* d) {
+    TCONV_PRODUCT_OF(bf16, 256, mn, mn, 4096, 64);
+}
+extern "C" __global__ void wgmma_f16_64_mn_rows_of_64(const unsigned* a, const unsigned* b, float* d) {
+    TCONV_PRODUCT_OF(f16, 64, mn, mn, 5120, 64);
 }
 extern "C" __global__ void wgmma_registers_tf32_8(const unsigned* a, const unsigned* b, float* d) {
     tconv::wgmma_registers_product<tconv::tf32, 8, 256>(a, b, d);

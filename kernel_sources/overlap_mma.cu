@@ -1,0 +1,104 @@
+// Transposed convolution on the tensor cores of compute capability 9.0a (wgmma) as one matrix product of every position
+// and every tap, on 16-bit tensors as they lie in memory, by TMA: nothing is packed, shifted or multiplied twice. The
+// products that meet in an output are added up in the block that has made them, by way of shared memory.
+//
+// One thread of a block starts copies, the warpgroups before it multiply what has arrived and store tiles of the
+// output. A block takes tile after tile, so the copies of the next one run while the last one is stored.
+#include "overlap_mma_gather.cuh"
+
+namespace tconv::overlap_mma {
+
+/// A product of all columns would need more registers than every thread begins with.
+constexpr int halves = config::halves;
+constexpr int half_n = product_n / halves;
+static_assert(halves == 1 || half_n % k_operand_values == 0, "halves begin with a box of columns");
+
+/// Products of one stage: `Steps` steps along K.
+template <int Steps>
+__device__ __forceinline__ void multiply_stage(float (&sums)[rows][product_n / 2], const unsigned char* left,
+                                               const unsigned char* right) {
+    wgmma_fence();
+#pragma unroll
+    for (int k = 0; k < Steps; ++k) {
+#pragma unroll
+        for (int i = 0; i < rows * halves; ++i) {
+            const int row = i / halves;
+            const int half = i % halves;
+            const u64 a = wgmma_operand_mn<run_row>(
+                left + row * (k_product_rows / run * run_bytes) + k * (k_operand_depth * run_row), run_bytes);
+            const u64 b = wgmma_operand_mn(
+                right + half * (half_n / k_operand_values * weight_box) + k * k_mn_major_step, weight_box);
+            wgmma_start<Element, half_n, Major::mn, Major::mn>(
+                reinterpret_cast<float(&)[half_n / 2]>(sums[row][half * (half_n / 2)]), a, b, true);
+        }
+    }
+    wgmma_commit();
+}
+
+__device__ __forceinline__ void multiply_tile(float (&sums)[rows][product_n / 2], Turn& turn,
+                                              const Pipeline& pipeline) {
+#pragma unroll
+    for (int i = 0; i < rows * (product_n / 2); ++i)
+        sums[i / (product_n / 2)][i % (product_n / 2)] = 0;
+    const int first_row = threadIdx.x / k_warpgroup * (rows * k_product_rows);
+    int in_use = -1;
+#pragma unroll 1
+    for (int chunk = 0; chunk < chunks; ++chunk) {
+        const unsigned char* stage = pipeline.operands + turn.stage * stage_bytes;
+        const unsigned char* left = stage + first_row / run * run_bytes;
+        barrier_wait_together(pipeline.full[turn.stage], turn.parity);
+        if (last_steps == chunk_steps || chunk + 1 < chunks) {
+            multiply_stage<chunk_steps>(sums, left, stage + input_bytes);
+        } else {
+            multiply_stage<last_steps>(sums, left, stage + input_bytes);
+        }
+        // The stage before is done once only these are pending.
+        wgmma_wait<1>();
+        if (in_use >= 0) release(pipeline, in_use);
+        in_use = turn.stage;
+        turn.advance();
+    }
+    wgmma_wait<0>();
+    release(pipeline, in_use);
+}
+
+__device__ __forceinline__ void multiply_tiles(const Pipeline& pipeline, const Element* bias, Element* output,
+                                               int windows) {
+    Turn turn;
+    Tile tile{};
+    u32 parity = 0;
+    for (int number = first_number(); find_tile(tile, number, windows); number += number_step()) {
+        float sums[rows][product_n / 2];
+        const Biases biases(bias, tile);
+        multiply_tile(sums, turn, pipeline);
+        store_tile(sums, tile, biases, pipeline, parity, output, windows);
+    }
+}
+
+}  // namespace tconv::overlap_mma
+
+extern "C" __global__ void __launch_bounds__(tconv::overlap_mma::threads, tconv::config::blocks)
+    tconv_overlap_mma(const __grid_constant__ tconv::TensorMap input, const __grid_constant__ tconv::TensorMap weights,
+                      const tconv::Element* __restrict__ bias, tconv::Element* __restrict__ output, int batch) {
+    using namespace tconv;
+    using namespace tconv::overlap_mma;
+    const Pipeline pipeline = make_pipeline();
+    const int windows = batch * slices;
+    if (threadIdx.x == 0) {
+        tma_prefetch_map(input);
+        tma_prefetch_map(weights);
+        init_barriers(pipeline);
+        barrier_init_fence();
+    }
+    clear_zero_rows(pipeline);
+    sync_all();
+    if (threadIdx.x / k_warpgroup == consumers) {
+        if constexpr (share_registers) give_registers<producer_registers>();
+        if (threadIdx.x == consumers * k_warpgroup) load_tiles(pipeline, input, weights, windows);
+    } else {
+        if constexpr (share_registers) take_registers<consumer_registers>();
+        multiply_tiles(pipeline, bias, output, windows);
+    }
+    // No block ends while another may still signal its barriers.
+    if constexpr (cluster_blocks > 1) cluster_sync();
+}
