@@ -35,11 +35,12 @@ struct Work {
     }
     __device__ __forceinline__ void finish(Chunk& target) const { passing.store(target); }
     __device__ __forceinline__ void keep() { kept = tile; }
-    __device__ __forceinline__ void store(const Sums& sums) const {
+    template <int M, int N>
+    __device__ __forceinline__ void store(const QuadSums<M, N>& sums, const Place& place) const {
         if constexpr (stores_outputs) {
-            store_outputs(sums, kept, rows, bias, output);
+            store_outputs(sums, place, kept, rows, bias, output);
         } else {
-            store_shares(sums, kept, rows, shares);
+            store_shares(sums, place, kept, rows, shares);
         }
     }
 };
@@ -54,7 +55,7 @@ extern "C" __global__ void __launch_bounds__(tconv::overlap_add::threads, tconv:
     using namespace tconv::overlap_add;
     let_next_launch_start();
     Work work{input, weight, bias, output, shares, batch * positions, {}, {}, {}, {}};
-    multiply_tiles(dynamic_shared<Chunk>(), work);
+    multiply_tiles(work);
 }
 
 extern "C" __global__ void __launch_bounds__(tconv::overlap_add::k_gather_threads)

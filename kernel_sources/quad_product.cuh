@@ -1,13 +1,15 @@
 // A matrix product in plain fp32 arithmetic from shared memory, where both operands lie [channel][row] and
 // [channel][column]: a lane owns quads of neighbouring rows times quads of neighbouring columns, so that everything
 // that it reads is a 16-byte vector. Blocks are persistent and load the next tile's first chunks before they store one.
+// Where tiles are few, groups of a block's warps share the channels of each chunk: every group has sums of the whole
+// tile, and they meet in shared memory.
 #pragma once
 
 #include "tconv.cuh"
 
 namespace tconv::quads {
 
-// A block: warps along rows and columns.
+// A block: groups of warps along the channels, in each warps along rows and columns.
 constexpr int k_quad = 4;
 constexpr int lanes_m = config::position_lanes;
 constexpr int lanes_n = 32 / lanes_m;
@@ -19,18 +21,29 @@ constexpr int warp_m = lanes_m * quads_m * k_quad;
 constexpr int warp_n = lanes_n * quads_n * k_quad;
 constexpr int tile_m = warps_m * warp_m;
 constexpr int tile_n = warps_n * warp_n;
-constexpr int threads = 32 * warps_m * warps_n;
+constexpr int channel_groups = config::channel_groups;
+constexpr int group_threads = 32 * warps_m * warps_n;
+constexpr int threads = channel_groups * group_threads;
 constexpr int chunk = config::channel_chunk;
+/// A group's channels of a chunk: neighbours.
+constexpr int group_chunk = chunk / channel_groups;
 constexpr int stages = config::stages;
+
+__device__ __forceinline__ int channel_group() {
+    return channel_groups == 1 ? 0 : static_cast<int>(threadIdx.x) / group_threads;
+}
+__device__ __forceinline__ int thread_of_group() {
+    return channel_groups == 1 ? static_cast<int>(threadIdx.x) : static_cast<int>(threadIdx.x) % group_threads;
+}
 
 /// Where a lane's quads begin in the tile.
 __device__ __forceinline__ int quad_row(int quad) {
-    const int warp = static_cast<int>(threadIdx.x) / 32 % warps_m;
+    const int warp = thread_of_group() / 32 % warps_m;
     const int lane = static_cast<int>(threadIdx.x) % 32 % lanes_m;
     return warp * warp_m + (quad * lanes_m + lane) * k_quad;
 }
 __device__ __forceinline__ int quad_column(int quad) {
-    const int warp = static_cast<int>(threadIdx.x) / 32 / warps_m;
+    const int warp = thread_of_group() / 32 / warps_m;
     const int lane = static_cast<int>(threadIdx.x) % 32 / lanes_m;
     return warp * warp_n + (quad * lanes_n + lane) * k_quad;
 }
@@ -45,7 +58,9 @@ struct Chunk {
 template <int Size, int Vector>
 constexpr int pieces_of = (chunk * (Size / Vector) + threads - 1) / threads;
 
-using Sums = float[quads_m][k_quad][quads_n][k_quad];
+template <int M, int N>
+using QuadSums = float[M][k_quad][N][k_quad];
+using Sums = QuadSums<quads_m, quads_n>;
 
 /// What a lane multiplies at one channel.
 struct Operands {
@@ -87,20 +102,120 @@ __device__ __forceinline__ void multiply(Sums& sums, const Operands& operands) {
 }
 
 __device__ __forceinline__ void multiply_chunk(Sums& sums, const Chunk& from) {
-    constexpr int unrolled = chunk < 8 ? chunk : 8;
+    constexpr int unrolled = group_chunk <= 10 ? group_chunk : group_chunk % 8 == 0 ? 8 : group_chunk / 2;
+    static_assert(group_chunk == unrolled || (group_chunk % unrolled == 0 && unrolled % 2 == 0), "rounds are alike");
+    const int begin = channel_group() * group_chunk;
     Operands operands[2];
-    load_operands(operands[0], from, 0);
-#pragma unroll 1
-    for (int first = 0; first < chunk; first += unrolled) {
+    load_operands(operands[0], from, begin);
+    const auto multiply_round = [&](int first) {
 #pragma unroll
         for (int i = 0; i < unrolled; ++i) {
             // The operands of the next channel are on their way while these are multiplied.
             const int next = first + i + 1;
-            load_operands(operands[(i + 1) % 2], from, next < chunk ? next : 0);
+            load_operands(operands[(i + 1) % 2], from, begin + (next < group_chunk ? next : 0));
             multiply(sums, operands[i % 2]);
+        }
+    };
+    // Not a loop of one round: as such the rounds of some shapes were not unrolled, and operands lay in local memory.
+    if constexpr (group_chunk == unrolled) {
+        multiply_round(0);
+    } else {
+#pragma unroll 1
+        for (int first = 0; first < group_chunk; first += unrolled)
+            multiply_round(first);
+    }
+}
+
+/// Where the groups' sums meet. Quads of a lane, rows first, go round the groups: each is stored by one of them, and the
+/// others give it their sums.
+constexpr int lane_quads = quads_m * quads_n;
+constexpr int kept_quads = (lane_quads + channel_groups - 1) / channel_groups;
+constexpr int givers = channel_groups == 1 ? 1 : channel_groups - 1;
+struct Exchange {
+    Floats<k_quad> lines[lane_quads][givers][k_quad][group_threads];
+};
+using KeptSums = QuadSums<1, 1>[kept_quads];
+
+/// Gives away the sums that other groups store.
+template <int Group = 0>
+__device__ __forceinline__ void give_sums(Exchange& to, const Sums& sums) {
+    if constexpr (Group + 1 < channel_groups) {
+        if (channel_group() != Group) return give_sums<Group + 1>(to, sums);
+    }
+#pragma unroll
+    for (int quad = 0; quad < lane_quads; ++quad) {
+        const int keeper = quad % channel_groups;
+        if (keeper == Group) continue;
+#pragma unroll
+        for (int i = 0; i < k_quad; ++i) {
+            Floats<k_quad> line;
+#pragma unroll
+            for (int j = 0; j < k_quad; ++j)
+                line.v[j] = sums[quad % quads_m][i][quad / quads_m][j];
+            store<k_quad>(to.lines[quad][Group < keeper ? Group : Group - 1][i][thread_of_group()].v, line);
         }
     }
 }
+
+/// Adds what the other groups gave, in their order.
+template <int Group = 0>
+__device__ __forceinline__ void take_sums(KeptSums& kept, const Exchange& from, const Sums& sums) {
+    if constexpr (Group + 1 < channel_groups) {
+        if (channel_group() != Group) return take_sums<Group + 1>(kept, from, sums);
+    }
+#pragma unroll
+    for (int k = 0; k < kept_quads; ++k) {
+        const int quad = k * channel_groups + Group;
+        if (quad >= lane_quads) break;
+#pragma unroll
+        for (int i = 0; i < k_quad; ++i) {
+            Floats<k_quad> lines[givers];
+#pragma unroll
+            for (int giver = 0; giver < givers; ++giver)
+                lines[giver] = load<k_quad>(from.lines[quad][giver][i][thread_of_group()].v);
+#pragma unroll
+            for (int j = 0; j < k_quad; ++j) {
+                float sum = sums[quad % quads_m][i][quad / quads_m][j];
+#pragma unroll
+                for (int giver = 0; giver < givers; ++giver)
+                    sum += lines[giver].v[j];
+                kept[k][0][i][0][j] = sum;
+            }
+        }
+    }
+}
+
+/// Where the first of a lane's quads that are stored together begins in the tile; the others follow as they do in a
+/// tile.
+struct Place {
+    int row;
+    int column;
+    __device__ __forceinline__ int quad_row(int quad) const { return row + quad * lanes_m * k_quad; }
+    __device__ __forceinline__ int quad_column(int quad) const { return column + quad * lanes_n * k_quad; }
+};
+
+/// Stores the sums of the tile noted, of which the other groups' are in `exchange`.
+template <class Work>
+__device__ __forceinline__ void store_sums(const Work& work, const Sums& sums, const Exchange& exchange) {
+    if constexpr (channel_groups == 1) {
+        work.store(sums, Place{quad_row(0), quad_column(0)});
+    } else {
+        KeptSums kept;
+        take_sums(kept, exchange, sums);
+#pragma unroll
+        for (int k = 0; k < kept_quads; ++k) {
+            const int quad = k * channel_groups + channel_group();
+            if (quad >= lane_quads) break;
+            work.store(kept[k], Place{quad_row(quad % quads_m), quad_column(quad / quads_m)});
+        }
+    }
+}
+
+/// The block's shared memory; `exchange` is there where there are several groups.
+struct Shared {
+    Chunk ring[stages];
+    Exchange exchange;
+};
 
 /// Multiplies tile after tile. Of `work` it asks for
 /// - find(number): the tile of that number becomes the one at hand; false past the last one,
@@ -108,9 +223,11 @@ __device__ __forceinline__ void multiply_chunk(Sums& sums, const Chunk& from) {
 /// - first_chunk(), end_chunk(): of the tile at hand,
 /// - start(chunk, number): starts to bring a chunk of the tile at hand, if it has that one,
 /// - finish(chunk): stores what of it has come by way of registers,
-/// - keep(), store(sums): `keep` notes the tile at hand, and `store` is told the sums of the tile noted.
+/// - keep(), store(sums, place): `keep` notes the tile at hand, and `store` is told sums of the tile noted.
 template <class Work>
-__device__ __forceinline__ void multiply_tiles(Chunk* ring, Work& work) {
+__device__ __forceinline__ void multiply_tiles(Work& work) {
+    Shared& shared = *dynamic_shared<Shared>();
+    Chunk* ring = shared.ring;
     const auto begin = [&] {
         work.place();
 #pragma unroll
@@ -141,9 +258,10 @@ __device__ __forceinline__ void multiply_tiles(Chunk* ring, Work& work) {
         work.keep();
         number += gridDim.x;
         more = work.find(number);
+        give_sums(shared.exchange, sums);
         __syncthreads();
         if (more) begin();
-        work.store(sums);
+        store_sums(work, sums, shared.exchange);
     }
 }
 

@@ -76,18 +76,19 @@ struct Work {
     }
 
     /// Lines are whole quads, so a quad that begins inside is written as one.
-    __device__ __forceinline__ void store(const Sums& sums) const {
+    template <int M, int N>
+    __device__ __forceinline__ void store(const QuadSums<M, N>& sums, const Place& place) const {
         const i64 pitch = row_pitch(rows);
 #pragma unroll
-        for (int quad_n = 0; quad_n < quads_n; ++quad_n) {
+        for (int quad_n = 0; quad_n < N; ++quad_n) {
 #pragma unroll
             for (int j = 0; j < k_quad; ++j) {
-                const int column = kept.column + quad_column(quad_n) + j;
+                const int column = kept.column + place.quad_column(quad_n) + j;
                 if (column >= columns) continue;
                 float* line = products + product_line(kept.matrix, column, pitch);
 #pragma unroll
-                for (int quad = 0; quad < quads_m; ++quad) {
-                    const int row = kept.row + quad_row(quad);
+                for (int quad = 0; quad < M; ++quad) {
+                    const int row = kept.row + place.quad_row(quad);
                     if (row >= rows) continue;
                     Floats<k_quad> values;
 #pragma unroll
