@@ -18,7 +18,7 @@ struct Work {
     Tile tile;
     Tile kept;
     InputPieces pieces;
-    Passing passing;
+    Passing passing[stages - 1];
 
     __device__ __forceinline__ bool find(i64 number) { return find_tile(tile, number, rows); }
     __device__ __forceinline__ int first_chunk() const { return tile.first_chunk; }
@@ -26,14 +26,17 @@ struct Work {
     __device__ __forceinline__ void place() {
         if constexpr (input_copied) pieces.place_at(tile, rows);
     }
-    __device__ __forceinline__ void start(Chunk& target, int number) {
+    __device__ __forceinline__ void start(Chunk& target, int number, int slot) {
         const int channel = number * chunk;
         if (number >= tile.end_chunk) return;
         if constexpr (input_copied) copy_input(target, input, pieces, channel);
         if constexpr (weights_copied) copy_weights(target, weight, tile, channel);
-        passing.load(input, weight, tile, rows, channel);
+        passing[slot].load(input, weight, tile, rows, channel);
     }
-    __device__ __forceinline__ void finish(Chunk& target) const { passing.store(target); }
+    __device__ __forceinline__ void finish(Chunk& target, int slot) const { passing[slot].store(target); }
+    __device__ __forceinline__ void meanwhile() const {
+        if constexpr (stores_outputs) prefetch_bias(bias, tile);
+    }
     __device__ __forceinline__ void keep() { kept = tile; }
     template <int M, int N>
     __device__ __forceinline__ void store(const QuadSums<M, N>& sums, const Place& place) const {

@@ -8,7 +8,9 @@ namespace tconv::overlap_add {
 /// fp32 operands whose neighbours are neighbours in shared memory go by asynchronous copies; all others through
 /// registers, which turn, convert and take them in pieces.
 constexpr bool weights_copied = problem::element_bytes == 4;
-constexpr bool input_copied = problem::element_bytes == 4 && !channels_last;
+/// Neighbours are channels: they are last, or an image is a single position.
+constexpr bool input_turned = channels_last || positions == 1;
+constexpr bool input_copied = problem::element_bytes == 4 && !input_turned;
 /// Elements of one access.
 constexpr int input_vector = config::input_vector;
 constexpr int weight_vector = config::weight_vector;
@@ -25,32 +27,29 @@ __device__ __forceinline__ i64 input_offset(int group, i64 row) {
 }
 constexpr i64 channel_step = channels_last ? 1 : positions;
 
+/// Whether there is such a channel; the last chunk may lack some.
+__device__ __forceinline__ bool has_channel(int channel) {
+    return in_group % chunk == 0 || channel < in_group;
+}
+
 /// The input, channels first: piece i is `input_vector` positions of one channel. Which ones stays the same from chunk
 /// to chunk.
-struct InputPieces {
-    static constexpr int line = tile_m / input_vector;
-    static constexpr int count = pieces_of<tile_m, input_vector>;
-    i64 offset[count];  // -1 past the last position
+struct InputPieces : Pieces<tile_m, input_vector> {
+    i64 offset[places];  // of channel 0; -1 past the last position
 
-    __device__ __forceinline__ static int channel(int i) {
-        return (i * threads + static_cast<int>(threadIdx.x)) / line;
-    }
-    __device__ __forceinline__ static int place(int i) {
-        return (i * threads + static_cast<int>(threadIdx.x)) % line * input_vector;
-    }
     __device__ __forceinline__ void place_at(const Tile& tile, i64 rows) {
 #pragma unroll
-        for (int i = 0; i < count; ++i) {
+        for (int i = 0; i < places; ++i) {
             const i64 row = tile.row + place(i);
-            offset[i] = row < rows ? input_offset(tile.group, row) + channel(i) * channel_step : -1;
+            offset[i] = row < rows ? input_offset(tile.group, row) : -1;
         }
     }
 };
 
-/// The input, channels last: piece i is `input_vector` channels of one position; neighbouring threads take neighbouring
-/// positions, so that what they write lies in different banks.
+/// The input where neighbours are channels: piece i is `input_vector` channels of one position; neighbouring threads
+/// take neighbouring positions, so that what they write lies in different banks.
 struct TurnedPieces {
-    static constexpr int count = pieces_of<tile_m, input_vector>;
+    static constexpr int count = Pieces<tile_m, input_vector>::count;
     Vector<input_vector> values[count];
 
     __device__ __forceinline__ static int place(int i) {
@@ -65,7 +64,7 @@ struct TurnedPieces {
             const i64 row = tile.row + place(i);
             const int c = first_channel + channel(i);
             values[i] = {};
-            if (channel(i) < chunk && row < rows && c < in_group)
+            if (channel(i) < chunk && row < rows && has_channel(c))
                 values[i] = load_vector<input_vector>(input + input_offset(tile.group, row) + c);
         }
     }
@@ -83,39 +82,32 @@ struct TurnedPieces {
 /// A 16-bit operand whose neighbours are neighbours in shared memory: the weights, and the input channels first.
 template <int Size, int Width>
 struct WidenedPieces {
-    static constexpr int line = Size / Width;
-    static constexpr int count = pieces_of<Size, Width>;
-    Vector<Width> values[count];
+    using P = Pieces<Size, Width>;
+    Vector<Width> values[P::count];
 
-    __device__ __forceinline__ static int channel(int i) {
-        return (i * threads + static_cast<int>(threadIdx.x)) / line;
-    }
-    __device__ __forceinline__ static int place(int i) {
-        return (i * threads + static_cast<int>(threadIdx.x)) % line * Width;
-    }
     /// source(channel, place): the address, or null outside the operand.
     template <class Source>
     __device__ __forceinline__ void load(int first_channel, const Source& source) {
 #pragma unroll
-        for (int i = 0; i < count; ++i) {
+        for (int i = 0; i < P::count; ++i) {
             values[i] = {};
-            const bool inside = channel(i) < chunk && first_channel + channel(i) < in_group;
-            const Element* address = inside ? source(first_channel + channel(i), place(i)) : nullptr;
+            const bool inside = P::channel(i) < chunk && has_channel(first_channel + P::channel(i));
+            const Element* address = inside ? source(first_channel + P::channel(i), P::place(i)) : nullptr;
             if (address != nullptr) values[i] = load_vector<Width>(address);
         }
     }
     __device__ __forceinline__ void store(float (&target)[chunk][Size]) const {
         constexpr int words = Width < k_quad ? Width : k_quad;
 #pragma unroll
-        for (int i = 0; i < count; ++i) {
-            if (channel(i) >= chunk) break;
+        for (int i = 0; i < P::count; ++i) {
+            if (P::channel(i) >= chunk) break;
 #pragma unroll
             for (int j = 0; j < Width; j += words) {
                 Floats<words> part;
 #pragma unroll
                 for (int l = 0; l < words; ++l)
                     part.v[l] = element_of(values[i], j + l);
-                tconv::store<words>(&target[channel(i)][place(i) + j], part);
+                tconv::store<words>(&target[P::channel(i)][P::place(i) + j], part);
             }
         }
     }
@@ -126,27 +118,27 @@ __device__ __forceinline__ void copy_input(Chunk& target, const Element* input, 
                                            int first_channel) {
 #pragma unroll
     for (int i = 0; i < InputPieces::count; ++i) {
-        if (InputPieces::channel(i) >= chunk) break;
-        const bool valid = pieces.offset[i] >= 0 && first_channel + InputPieces::channel(i) < in_group;
-        const Element* source = valid ? input + pieces.offset[i] + first_channel * channel_step : input;
-        copy_async<copy_bytes(input_vector)>(&target.input[InputPieces::channel(i)][InputPieces::place(i)], source,
-                                             valid);
+        const int channel = InputPieces::channel(i);
+        if (channel >= chunk) break;
+        const i64 offset = pieces.offset[InputPieces::regular ? 0 : i];
+        const bool valid = offset >= 0 && has_channel(first_channel + channel);
+        const Element* source = valid ? input + offset + (first_channel + channel) * channel_step : input;
+        copy_async<copy_bytes(input_vector)>(&target.input[channel][InputPieces::place(i)], source, valid);
     }
 }
 
 /// Starts the copies of a chunk's weights.
 __device__ __forceinline__ void copy_weights(Chunk& target, const Element* weight, const Tile& tile,
                                              int first_channel) {
-    constexpr int line = tile_n / weight_vector;
+    using WeightPieces = Pieces<tile_n, weight_vector>;
 #pragma unroll
-    for (int i = 0; i < pieces_of<tile_n, weight_vector>; ++i) {
-        const int piece = i * threads + static_cast<int>(threadIdx.x);
-        const int channel = piece / line;
+    for (int i = 0; i < WeightPieces::count; ++i) {
+        const int channel = WeightPieces::channel(i);
         if (channel >= chunk) break;
-        const int column = tile.column + piece % line * weight_vector;
-        const bool valid = first_channel + channel < in_group && column < columns;
+        const int column = tile.column + WeightPieces::place(i);
+        const bool valid = has_channel(first_channel + channel) && column < columns;
         const i64 offset = (static_cast<i64>(tile.group) * in_group + first_channel + channel) * columns + column;
-        copy_async<copy_bytes(weight_vector)>(&target.weight[channel][piece % line * weight_vector],
+        copy_async<copy_bytes(weight_vector)>(&target.weight[channel][WeightPieces::place(i)],
                                               valid ? weight + offset : weight, valid);
     }
 }
@@ -159,7 +151,7 @@ struct Passing {
 
     __device__ __forceinline__ void load(const Element* input_tensor, const Element* weight_tensor, const Tile& tile,
                                          i64 rows, int first_channel) {
-        if constexpr (channels_last) {
+        if constexpr (input_turned) {
             turned.load(input_tensor, tile, rows, first_channel);
         } else if constexpr (!input_copied) {
             input.load(first_channel, [&](int channel, int place) -> const Element* {
@@ -177,7 +169,7 @@ struct Passing {
         }
     }
     __device__ __forceinline__ void store(Chunk& target) const {
-        if constexpr (channels_last) {
+        if constexpr (input_turned) {
             turned.store(target);
         } else if constexpr (!input_copied) {
             input.store(target.input);

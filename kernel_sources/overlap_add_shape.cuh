@@ -81,8 +81,10 @@ __device__ __forceinline__ bool find_tile(Tile& tile, i64 number, i64 rows) {
     // Neighbouring blocks share positions: the columns' operand is the smaller one.
     tile.column = static_cast<int>(number % tiles_n) * tile_n;
     number /= tiles_n;
-    tile.row = number % tiles_m * tile_m;
-    const int rest = static_cast<int>(number / tiles_m);
+    // A division by what is not known takes long, and blocks do it before anything is on its way.
+    const bool alone = groups * splits == 1;
+    tile.row = (alone ? number : number % tiles_m) * tile_m;
+    const int rest = alone ? 0 : static_cast<int>(number / tiles_m);
     tile.split = rest % splits;
     tile.group = rest / splits;
     tile.first_chunk = tile.split * chunks / splits;

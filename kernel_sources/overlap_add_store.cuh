@@ -19,6 +19,15 @@ __device__ __forceinline__ float bias_of(const Element* bias, int channel) {
     return 0;
 }
 
+/// The tile's biases, which would be waited for when all else is done.
+__device__ __forceinline__ void prefetch_bias(const Element* bias, const Tile& tile) {
+    if constexpr (problem::bias) {
+        for (int i = static_cast<int>(threadIdx.x); i < tile_n; i += threads) {
+            if (tile.column + i < columns) prefetch(bias + tile.group * out_group + column_at(tile.column + i).channel);
+        }
+    }
+}
+
 /// Rounds N values to elements and writes them in one access.
 template <int N>
 __device__ __forceinline__ void store_whole(Element* address, const float* values) {
@@ -123,8 +132,8 @@ __device__ __forceinline__ void store_outputs(const QuadSums<M, N>& sums, const 
 
 /// Lines of shares are whole quads, so a quad that begins inside is written as one.
 template <int M, int N>
-__device__ __forceinline__ void store_shares(const QuadSums<M, N>& sums, const Place& place, const Tile& tile,
-                                             i64 rows, float* shares) {
+__device__ __forceinline__ void store_shares(const QuadSums<M, N>& sums, const Place& place, const Tile& tile, i64 rows,
+                                             float* shares) {
 #pragma unroll
     for (int quad_n = 0; quad_n < N; ++quad_n) {
         const int column = tile.column + place.quad_column(quad_n);

@@ -54,9 +54,24 @@ struct Chunk {
     float weight[chunk][tile_n];
 };
 
-/// The part of an operand's chunk that a thread brings: pieces of `Vector` elements.
+/// The part of an operand's chunk that a thread brings: pieces of `Vector` neighbours of a channel.
 template <int Size, int Vector>
-constexpr int pieces_of = (chunk * (Size / Vector) + threads - 1) / threads;
+struct Pieces {
+    static constexpr int line = Size / Vector;
+    static constexpr int count = (chunk * line + threads - 1) / threads;
+    /// A thread's pieces lie at the same place of channels that are equally far apart, where whole lines are taken.
+    static constexpr bool regular = threads % line == 0;
+    static constexpr int places = regular ? 1 : count;
+
+    __device__ __forceinline__ static int channel(int i) {
+        const int thread = static_cast<int>(threadIdx.x);
+        return regular ? i * (threads / line) + thread / line : (i * threads + thread) / line;
+    }
+    __device__ __forceinline__ static int place(int i) {
+        const int thread = static_cast<int>(threadIdx.x);
+        return (regular ? thread : i * threads + thread) % line * Vector;
+    }
+};
 
 template <int M, int N>
 using QuadSums = float[M][k_quad][N][k_quad];
@@ -126,8 +141,8 @@ __device__ __forceinline__ void multiply_chunk(Sums& sums, const Chunk& from) {
     }
 }
 
-/// Where the groups' sums meet. Quads of a lane, rows first, go round the groups: each is stored by one of them, and the
-/// others give it their sums.
+/// Where the groups' sums meet. Quads of a lane, rows first, go round the groups: each is stored by one of them, and
+/// the others give it their sums.
 constexpr int lane_quads = quads_m * quads_n;
 constexpr int kept_quads = (lane_quads + channel_groups - 1) / channel_groups;
 constexpr int givers = channel_groups == 1 ? 1 : channel_groups - 1;
@@ -221,25 +236,30 @@ struct Shared {
 /// - find(number): the tile of that number becomes the one at hand; false past the last one,
 /// - place(): works out what stays the same from chunk to chunk,
 /// - first_chunk(), end_chunk(): of the tile at hand,
-/// - start(chunk, number): starts to bring a chunk of the tile at hand, if it has that one,
-/// - finish(chunk): stores what of it has come by way of registers,
+/// - start(chunk, number, slot): starts to bring a chunk of the tile at hand, if it has that one,
+/// - finish(chunk, slot): stores what of it has come by way of registers, which have `stages - 1` slots,
+/// - meanwhile(): what else there is to do once the first chunks are on their way,
 /// - keep(), store(sums, place): `keep` notes the tile at hand, and `store` is told sums of the tile noted.
 template <class Work>
 __device__ __forceinline__ void multiply_tiles(Work& work) {
     Shared& shared = *dynamic_shared<Shared>();
     Chunk* ring = shared.ring;
-    const auto begin = [&] {
+    i64 number = blockIdx.x;
+    bool more = work.find(number);
+    if (more) {
+        // All of the first chunks are on their way before one is waited for: no sums are in the registers yet.
         work.place();
 #pragma unroll
         for (int stage = 0; stage < stages - 1; ++stage) {
-            work.start(ring[stage], work.first_chunk() + stage);
+            work.start(ring[stage], work.first_chunk() + stage, stage);
             copy_async_commit();
-            if (work.first_chunk() + stage < work.end_chunk()) work.finish(ring[stage]);
         }
-    };
-    i64 number = blockIdx.x;
-    bool more = work.find(number);
-    if (more) begin();
+        work.meanwhile();
+#pragma unroll
+        for (int stage = 0; stage < stages - 1; ++stage) {
+            if (work.first_chunk() + stage < work.end_chunk()) work.finish(ring[stage], stage);
+        }
+    }
     while (more) {
         Sums sums = {};
         int stage = 0;
@@ -249,10 +269,10 @@ __device__ __forceinline__ void multiply_tiles(Work& work) {
             __syncthreads();
             const int ahead = c + stages - 1;
             Chunk& target = ring[stage == 0 ? stages - 1 : stage - 1];
-            work.start(target, ahead);
+            work.start(target, ahead, 0);
             copy_async_commit();
             multiply_chunk(sums, ring[stage]);
-            if (ahead < work.end_chunk()) work.finish(target);
+            if (ahead < work.end_chunk()) work.finish(target, 0);
             stage = stage + 1 == stages ? 0 : stage + 1;
         }
         work.keep();
@@ -260,7 +280,15 @@ __device__ __forceinline__ void multiply_tiles(Work& work) {
         more = work.find(number);
         give_sums(shared.exchange, sums);
         __syncthreads();
-        if (more) begin();
+        if (more) {
+            work.place();
+#pragma unroll
+            for (int first = 0; first < stages - 1; ++first) {
+                work.start(ring[first], work.first_chunk() + first, 0);
+                copy_async_commit();
+                if (work.first_chunk() + first < work.end_chunk()) work.finish(ring[first], 0);
+            }
+        }
         store_sums(work, sums, shared.exchange);
     }
 }

@@ -41,25 +41,21 @@ struct Work {
     template <int Size>
     __device__ __forceinline__ static void copy(float (&target)[chunk][Size], const float* operand, i64 pitch,
                                                 int first_channel, int first, int end) {
-        constexpr int line = Size / k_quad;
-        // A thread's quads lie at the same place of channels that are equally far apart, where whole lines are taken.
-        constexpr bool regular = threads % line == 0;
-        const int thread = static_cast<int>(threadIdx.x);
-        const float* source = operand + (first_channel + thread / line) * pitch + first + thread % line * k_quad;
+        using Pieces = quads::Pieces<Size, k_quad>;
+        const float* source = operand + (first_channel + Pieces::channel(0)) * pitch + first + Pieces::place(0);
 #pragma unroll
-        for (int i = 0; i < pieces_of<Size, k_quad>; ++i) {
-            const int piece = i * threads + thread;
-            const int channel = regular ? i * (threads / line) + thread / line : piece / line;
+        for (int i = 0; i < Pieces::count; ++i) {
+            const int channel = Pieces::channel(i);
             if (channel >= chunk) break;
-            const int place = (regular ? thread : piece) % line * k_quad;
+            const int place = Pieces::place(i);
             const bool has_channel = in_group % chunk == 0 || first_channel + channel < in_group;
             const bool valid = has_channel && first + place >= 0 && first + place < end;
-            if constexpr (!regular) source = operand + (first_channel + channel) * pitch + first + place;
+            if constexpr (!Pieces::regular) source = operand + (first_channel + channel) * pitch + first + place;
             copy_async<16>(&target[channel][place], valid ? source : operand, valid);
-            source += threads / line * pitch;
+            source += threads / Pieces::line * pitch;
         }
     }
-    __device__ __forceinline__ void start(Chunk& target, int number) const {
+    __device__ __forceinline__ void start(Chunk& target, int number, int) const {
         if (number >= chunks) return;
         const int kept_tap = number / channel_chunks;
         const int channel = number % channel_chunks * chunk;
@@ -70,7 +66,8 @@ struct Work {
         copy(target.weight, weight + weight_line(tile.matrix, kept_tap, 0), column_pitch, channel, tile.column,
              columns);
     }
-    __device__ __forceinline__ void finish(Chunk&) const {}
+    __device__ __forceinline__ void finish(Chunk&, int) const {}
+    __device__ __forceinline__ void meanwhile() const {}
     __device__ __forceinline__ void keep() {
         kept = tile;
     }
