@@ -39,7 +39,7 @@ struct Work {
     }
     __device__ __forceinline__ void keep() { kept = tile; }
     template <int M, int N>
-    __device__ __forceinline__ void store(const QuadSums<M, N>& sums, const Place& place) const {
+    __device__ __forceinline__ void store(const QuadSums<M, N>& sums, const QuadPlace& place) const {
         if constexpr (stores_outputs) {
             store_outputs(sums, place, kept, rows, bias, output);
         } else {

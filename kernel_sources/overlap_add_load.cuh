@@ -53,10 +53,10 @@ struct TurnedPieces {
     Vector<input_vector> values[count];
 
     __device__ __forceinline__ static int place(int i) {
-        return (i * threads + static_cast<int>(threadIdx.x)) % tile_m;
+        return static_cast<int>((i * threads + threadIdx.x) % tile_m);
     }
     __device__ __forceinline__ static int channel(int i) {
-        return (i * threads + static_cast<int>(threadIdx.x)) / tile_m * input_vector;
+        return static_cast<int>((i * threads + threadIdx.x) / tile_m * input_vector);
     }
     __device__ __forceinline__ void load(const Element* input, const Tile& tile, i64 rows, int first_channel) {
 #pragma unroll

@@ -76,7 +76,7 @@ struct OutputColumns {
     Index offset[count];  // from a position's corner
     float bias[QuadsN * k_quad];
 
-    __device__ __forceinline__ OutputColumns(const Tile& tile, const Place& place, const Element* biases) {
+    __device__ __forceinline__ OutputColumns(const Tile& tile, const QuadPlace& place, const Element* biases) {
 #pragma unroll
         for (int i = 0; i < count; ++i) {
             const int first = i * store_columns;
@@ -117,7 +117,7 @@ __device__ __forceinline__ void store_position(const QuadSums<M, N>& sums, int q
 
 /// Every product is an output: kernel = stride, or a single input along an axis.
 template <int M, int N>
-__device__ __forceinline__ void store_outputs(const QuadSums<M, N>& sums, const Place& place, const Tile& tile,
+__device__ __forceinline__ void store_outputs(const QuadSums<M, N>& sums, const QuadPlace& place, const Tile& tile,
                                               i64 rows, const Element* bias, Element* output) {
     const OutputColumns<N> lane(tile, place, bias);
 #pragma unroll
@@ -132,8 +132,8 @@ __device__ __forceinline__ void store_outputs(const QuadSums<M, N>& sums, const 
 
 /// Lines of shares are whole quads, so a quad that begins inside is written as one.
 template <int M, int N>
-__device__ __forceinline__ void store_shares(const QuadSums<M, N>& sums, const Place& place, const Tile& tile, i64 rows,
-                                             float* shares) {
+__device__ __forceinline__ void store_shares(const QuadSums<M, N>& sums, const QuadPlace& place, const Tile& tile,
+                                             i64 rows, float* shares) {
 #pragma unroll
     for (int quad_n = 0; quad_n < N; ++quad_n) {
         const int column = tile.column + place.quad_column(quad_n);

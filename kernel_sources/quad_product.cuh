@@ -30,22 +30,22 @@ constexpr int group_chunk = chunk / channel_groups;
 constexpr int stages = config::stages;
 
 __device__ __forceinline__ int channel_group() {
-    return channel_groups == 1 ? 0 : static_cast<int>(threadIdx.x) / group_threads;
+    return channel_groups == 1 ? 0 : static_cast<int>(threadIdx.x / group_threads);
 }
 __device__ __forceinline__ int thread_of_group() {
-    return channel_groups == 1 ? static_cast<int>(threadIdx.x) : static_cast<int>(threadIdx.x) % group_threads;
+    return static_cast<int>(channel_groups == 1 ? threadIdx.x : threadIdx.x % group_threads);
 }
 
 /// Where a lane's quads begin in the tile.
 __device__ __forceinline__ int quad_row(int quad) {
-    const int warp = thread_of_group() / 32 % warps_m;
-    const int lane = static_cast<int>(threadIdx.x) % 32 % lanes_m;
-    return warp * warp_m + (quad * lanes_m + lane) * k_quad;
+    const u32 warp = threadIdx.x % group_threads / 32 % warps_m;
+    const u32 lane = threadIdx.x % 32 % lanes_m;
+    return static_cast<int>(warp * warp_m + (quad * lanes_m + lane) * k_quad);
 }
 __device__ __forceinline__ int quad_column(int quad) {
-    const int warp = thread_of_group() / 32 / warps_m;
-    const int lane = static_cast<int>(threadIdx.x) % 32 / lanes_m;
-    return warp * warp_n + (quad * lanes_n + lane) * k_quad;
+    const u32 warp = threadIdx.x % group_threads / 32 / warps_m;
+    const u32 lane = threadIdx.x % 32 / lanes_m;
+    return static_cast<int>(warp * warp_n + (quad * lanes_n + lane) * k_quad);
 }
 
 /// A stage: some channels of both operands.
@@ -64,12 +64,12 @@ struct Pieces {
     static constexpr int places = regular ? 1 : count;
 
     __device__ __forceinline__ static int channel(int i) {
-        const int thread = static_cast<int>(threadIdx.x);
-        return regular ? i * (threads / line) + thread / line : (i * threads + thread) / line;
+        const u32 first = static_cast<u32>(i * threads);
+        return static_cast<int>(regular ? first / line + threadIdx.x / line : (first + threadIdx.x) / line);
     }
     __device__ __forceinline__ static int place(int i) {
-        const int thread = static_cast<int>(threadIdx.x);
-        return (regular ? thread : i * threads + thread) % line * Vector;
+        const u32 first = static_cast<u32>(i * threads);
+        return static_cast<int>((regular ? threadIdx.x : first + threadIdx.x) % line * Vector);
     }
 };
 
@@ -202,7 +202,7 @@ __device__ __forceinline__ void take_sums(KeptSums& kept, const Exchange& from, 
 
 /// Where the first of a lane's quads that are stored together begins in the tile; the others follow as they do in a
 /// tile.
-struct Place {
+struct QuadPlace {
     int row;
     int column;
     __device__ __forceinline__ int quad_row(int quad) const { return row + quad * lanes_m * k_quad; }
@@ -213,7 +213,7 @@ struct Place {
 template <class Work>
 __device__ __forceinline__ void store_sums(const Work& work, const Sums& sums, const Exchange& exchange) {
     if constexpr (channel_groups == 1) {
-        work.store(sums, Place{quad_row(0), quad_column(0)});
+        work.store(sums, QuadPlace{quad_row(0), quad_column(0)});
     } else {
         KeptSums kept;
         take_sums(kept, exchange, sums);
@@ -221,7 +221,7 @@ __device__ __forceinline__ void store_sums(const Work& work, const Sums& sums, c
         for (int k = 0; k < kept_quads; ++k) {
             const int quad = k * channel_groups + channel_group();
             if (quad >= lane_quads) break;
-            work.store(kept[k], Place{quad_row(quad % quads_m), quad_column(quad / quads_m)});
+            work.store(kept[k], QuadPlace{quad_row(quad % quads_m), quad_column(quad / quads_m)});
         }
     }
 }

@@ -74,7 +74,7 @@ struct Work {
 
     /// Lines are whole quads, so a quad that begins inside is written as one.
     template <int M, int N>
-    __device__ __forceinline__ void store(const QuadSums<M, N>& sums, const Place& place) const {
+    __device__ __forceinline__ void store(const QuadSums<M, N>& sums, const QuadPlace& place) const {
         const i64 pitch = row_pitch(rows);
 #pragma unroll
         for (int quad_n = 0; quad_n < N; ++quad_n) {
