@@ -200,8 +200,7 @@ __device__ __forceinline__ void take_sums(KeptSums& kept, const Exchange& from, 
     }
 }
 
-/// Where the first of a lane's quads that are stored together begins in the tile; the others follow as they do in a
-/// tile.
+/// Where the first of the lane's quads that are stored together begins in the tile; the others follow as in the tile.
 struct QuadPlace {
     int row;
     int column;
@@ -232,34 +231,47 @@ struct Shared {
     Exchange exchange;
 };
 
+/// All of a block's first chunks are on their way before one is waited for: there are no sums in the registers yet.
+template <class Work>
+__device__ __forceinline__ void start_first_tile(Chunk* ring, Work& work) {
+    work.place();
+#pragma unroll
+    for (int stage = 0; stage < stages - 1; ++stage) {
+        work.start(ring[stage], work.first_chunk() + stage, stage);
+        copy_async_commit();
+    }
+    work.meanwhile();
+#pragma unroll
+    for (int stage = 0; stage < stages - 1; ++stage) {
+        if (work.first_chunk() + stage < work.end_chunk()) work.finish(ring[stage], stage);
+    }
+}
+
+template <class Work>
+__device__ __forceinline__ void start_next_tile(Chunk* ring, Work& work) {
+    work.place();
+#pragma unroll
+    for (int stage = 0; stage < stages - 1; ++stage) {
+        work.start(ring[stage], work.first_chunk() + stage, 0);
+        copy_async_commit();
+        if (work.first_chunk() + stage < work.end_chunk()) work.finish(ring[stage], 0);
+    }
+}
+
 /// Multiplies tile after tile. Of `work` it asks for
 /// - find(number): the tile of that number becomes the one at hand; false past the last one,
 /// - place(): works out what stays the same from chunk to chunk,
 /// - first_chunk(), end_chunk(): of the tile at hand,
 /// - start(chunk, number, slot): starts to bring a chunk of the tile at hand, if it has that one,
 /// - finish(chunk, slot): stores what of it has come by way of registers, which have `stages - 1` slots,
-/// - meanwhile(): what else there is to do once the first chunks are on their way,
+/// - meanwhile(): what else there is to do once the block's first chunks are on their way,
 /// - keep(), store(sums, place): `keep` notes the tile at hand, and `store` is told sums of the tile noted.
 template <class Work>
 __device__ __forceinline__ void multiply_tiles(Work& work) {
     Shared& shared = *dynamic_shared<Shared>();
-    Chunk* ring = shared.ring;
     i64 number = blockIdx.x;
     bool more = work.find(number);
-    if (more) {
-        // All of the first chunks are on their way before one is waited for: no sums are in the registers yet.
-        work.place();
-#pragma unroll
-        for (int stage = 0; stage < stages - 1; ++stage) {
-            work.start(ring[stage], work.first_chunk() + stage, stage);
-            copy_async_commit();
-        }
-        work.meanwhile();
-#pragma unroll
-        for (int stage = 0; stage < stages - 1; ++stage) {
-            if (work.first_chunk() + stage < work.end_chunk()) work.finish(ring[stage], stage);
-        }
-    }
+    if (more) start_first_tile(shared.ring, work);
     while (more) {
         Sums sums = {};
         int stage = 0;
@@ -268,10 +280,10 @@ __device__ __forceinline__ void multiply_tiles(Work& work) {
             copy_async_wait<stages - 2>();
             __syncthreads();
             const int ahead = c + stages - 1;
-            Chunk& target = ring[stage == 0 ? stages - 1 : stage - 1];
+            Chunk& target = shared.ring[stage == 0 ? stages - 1 : stage - 1];
             work.start(target, ahead, 0);
             copy_async_commit();
-            multiply_chunk(sums, ring[stage]);
+            multiply_chunk(sums, shared.ring[stage]);
             if (ahead < work.end_chunk()) work.finish(target, 0);
             stage = stage + 1 == stages ? 0 : stage + 1;
         }
@@ -280,15 +292,7 @@ __device__ __forceinline__ void multiply_tiles(Work& work) {
         more = work.find(number);
         give_sums(shared.exchange, sums);
         __syncthreads();
-        if (more) {
-            work.place();
-#pragma unroll
-            for (int first = 0; first < stages - 1; ++first) {
-                work.start(ring[first], work.first_chunk() + first, 0);
-                copy_async_commit();
-                if (work.first_chunk() + first < work.end_chunk()) work.finish(ring[first], 0);
-            }
-        }
+        if (more) start_next_tile(shared.ring, work);
         store_sums(work, sums, shared.exchange);
     }
 }
