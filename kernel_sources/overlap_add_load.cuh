@@ -58,20 +58,23 @@ struct TurnedPieces {
     __device__ __forceinline__ static int channel(int i) {
         return static_cast<int>((i * threads + threadIdx.x) / tile_m * input_vector);
     }
+    __device__ __forceinline__ static bool is_mine(int i) {
+        return (i + 1) * threads * input_vector <= chunk * tile_m || channel(i) < chunk;
+    }
     __device__ __forceinline__ void load(const Element* input, const Tile& tile, i64 rows, int first_channel) {
 #pragma unroll
         for (int i = 0; i < count; ++i) {
             const i64 row = tile.row + place(i);
             const int c = first_channel + channel(i);
             values[i] = {};
-            if (channel(i) < chunk && row < rows && has_channel(c))
+            if (is_mine(i) && row < rows && has_channel(c))
                 values[i] = load_vector<input_vector>(input + input_offset(tile.group, row) + c);
         }
     }
     __device__ __forceinline__ void store(Chunk& target) const {
 #pragma unroll
         for (int i = 0; i < count; ++i) {
-            if (channel(i) >= chunk) break;
+            if (!is_mine(i)) break;
 #pragma unroll
             for (int j = 0; j < input_vector; ++j)
                 target.input[channel(i) + j][place(i)] = element_of(values[i], j);
@@ -91,7 +94,7 @@ struct WidenedPieces {
 #pragma unroll
         for (int i = 0; i < P::count; ++i) {
             values[i] = {};
-            const bool inside = P::channel(i) < chunk && has_channel(first_channel + P::channel(i));
+            const bool inside = P::is_mine(i) && has_channel(first_channel + P::channel(i));
             const Element* address = inside ? source(first_channel + P::channel(i), P::place(i)) : nullptr;
             if (address != nullptr) values[i] = load_vector<Width>(address);
         }
@@ -100,7 +103,7 @@ struct WidenedPieces {
         constexpr int words = Width < k_quad ? Width : k_quad;
 #pragma unroll
         for (int i = 0; i < P::count; ++i) {
-            if (P::channel(i) >= chunk) break;
+            if (!P::is_mine(i)) break;
 #pragma unroll
             for (int j = 0; j < Width; j += words) {
                 Floats<words> part;
@@ -118,11 +121,12 @@ __device__ __forceinline__ void copy_input(Chunk& target, const Element* input, 
                                            int first_channel) {
 #pragma unroll
     for (int i = 0; i < InputPieces::count; ++i) {
+        if (!InputPieces::is_mine(i)) break;
         const int channel = InputPieces::channel(i);
-        if (channel >= chunk) break;
         const i64 offset = pieces.offset[InputPieces::regular ? 0 : i];
         const bool valid = offset >= 0 && has_channel(first_channel + channel);
-        const Element* source = valid ? input + offset + (first_channel + channel) * channel_step : input;
+        const Index from_first = static_cast<Index>(first_channel + channel) * static_cast<Index>(channel_step);
+        const Element* source = valid ? input + offset + from_first : input;
         copy_async<copy_bytes(input_vector)>(&target.input[channel][InputPieces::place(i)], source, valid);
     }
 }
@@ -133,11 +137,11 @@ __device__ __forceinline__ void copy_weights(Chunk& target, const Element* weigh
     using WeightPieces = Pieces<tile_n, weight_vector>;
 #pragma unroll
     for (int i = 0; i < WeightPieces::count; ++i) {
+        if (!WeightPieces::is_mine(i)) break;
         const int channel = WeightPieces::channel(i);
-        if (channel >= chunk) break;
         const int column = tile.column + WeightPieces::place(i);
         const bool valid = has_channel(first_channel + channel) && column < columns;
-        const i64 offset = (static_cast<i64>(tile.group) * in_group + first_channel + channel) * columns + column;
+        const u32 offset = static_cast<u32>(tile.group * in_group + first_channel + channel) * columns + column;
         copy_async<copy_bytes(weight_vector)>(&target.weight[channel][WeightPieces::place(i)],
                                               valid ? weight + offset : weight, valid);
     }

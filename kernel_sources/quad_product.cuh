@@ -71,6 +71,10 @@ struct Pieces {
         const u32 first = static_cast<u32>(i * threads);
         return static_cast<int>((regular ? threadIdx.x : first + threadIdx.x) % line * Vector);
     }
+    /// False where the last pieces are not for all threads, and not for this one.
+    __device__ __forceinline__ static bool is_mine(int i) {
+        return (i + 1) * threads <= chunk * line || channel(i) < chunk;
+    }
 };
 
 template <int M, int N>

@@ -45,8 +45,8 @@ struct Work {
         const float* source = operand + (first_channel + Pieces::channel(0)) * pitch + first + Pieces::place(0);
 #pragma unroll
         for (int i = 0; i < Pieces::count; ++i) {
+            if (!Pieces::is_mine(i)) break;
             const int channel = Pieces::channel(i);
-            if (channel >= chunk) break;
             const int place = Pieces::place(i);
             const bool has_channel = in_group % chunk == 0 || first_channel + channel < in_group;
             const bool valid = has_channel && first + place >= 0 && first + place < end;
