@@ -18,7 +18,7 @@ struct Work {
     Tile tile;
     Tile kept;
     CopiedPieces pieces;
-    Passing passing;
+    Passing passing[stages - 1];
 
     __device__ __forceinline__ bool find(int number) { return find_tile(tile, number, rows); }
     __device__ __forceinline__ int first_chunk() const { return tile.first_chunk; }
@@ -26,26 +26,29 @@ struct Work {
     __device__ __forceinline__ void place() {
         if constexpr (weights_copied) pieces.place_at(tile, rows);
     }
-    __device__ __forceinline__ void start(Chunk& target, int number) {
+    __device__ __forceinline__ void start(Chunk& target, int number, int slot) {
         const int channel = number * chunk;
         if (number >= tile.end_chunk) return;
         constexpr bool whole = in_group % chunk == 0;
         const int channels = in_group - channel;
         if constexpr (input_copied)
-            InputLines::copy<whole, false>(target.input, input + channel * channel_step, pieces.input, channel_step,
-                                           channels);
+            pieces.input.copy<whole, false>(target.input, input + channel * channel_step, channel_step, channels);
         if constexpr (weights_copied)
-            WeightLines::copy<whole, false>(target.weight, weight + static_cast<i64>(channel) * columns, pieces.weight,
-                                            columns, channels);
-        passing.load(input, weight, tile, rows, channel);
+            pieces.weight.copy<whole, false>(target.weight, weight + static_cast<i64>(channel) * columns, columns,
+                                             channels);
+        passing[slot].load(input, weight, tile, rows, channel);
     }
-    __device__ __forceinline__ void finish(Chunk& target) const { passing.store(target); }
+    __device__ __forceinline__ void finish(Chunk& target, int slot) const { passing[slot].store(target); }
+    __device__ __forceinline__ void meanwhile() const {
+        if constexpr (stores_outputs) prefetch_bias(bias, tile);
+    }
     __device__ __forceinline__ void keep() { kept = tile; }
-    __device__ __forceinline__ void store(const Sums& sums) const {
+    template <int M, int N>
+    __device__ __forceinline__ void store(const QuadSums<M, N>& sums, const QuadPlace& place) const {
         if constexpr (stores_outputs) {
-            store_outputs(sums, kept, rows, bias, output);
+            store_outputs(sums, place, kept, rows, bias, output);
         } else {
-            store_shares(sums, kept, rows, shares);
+            store_shares(sums, place, kept, rows, shares);
         }
     }
 };
@@ -60,7 +63,7 @@ extern "C" __global__ void __launch_bounds__(tconv::overlap_add::threads, tconv:
     using namespace tconv::overlap_add;
     let_next_launch_start();
     Work work{input, weight, bias, output, shares, batch * positions, {}, {}, {}, {}};
-    multiply_tiles(dynamic_shared<Chunk>(), work);
+    multiply_tiles(work);
 }
 
 extern "C" __global__ void __launch_bounds__(tconv::overlap_add::k_gather_threads)

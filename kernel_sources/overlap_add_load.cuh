@@ -9,7 +9,9 @@ namespace tconv::overlap_add {
 /// fp32 operands whose neighbours are neighbours in shared memory go by asynchronous copies; all others through
 /// registers, which turn, convert and take them in pieces.
 constexpr bool weights_copied = problem::element_bytes == 4;
-constexpr bool input_copied = problem::element_bytes == 4 && !channels_last;
+/// Neighbours are channels: they are last, or an image is a single position.
+constexpr bool input_turned = channels_last || positions == 1;
+constexpr bool input_copied = problem::element_bytes == 4 && !input_turned;
 /// Elements of one access.
 constexpr int input_vector = config::input_vector;
 constexpr int weight_vector = config::weight_vector;
@@ -22,39 +24,47 @@ __device__ __forceinline__ i64 input_offset(int group, i64 row) {
 }
 constexpr i64 channel_step = channels_last ? 1 : positions;
 
+/// Whether there is such a channel; the last chunk may lack some.
+__device__ __forceinline__ bool has_channel(int channel) {
+    return in_group % chunk == 0 || channel < in_group;
+}
+
 using InputLines = CopiedLines<tile_m, input_vector>;
 using WeightLines = CopiedLines<tile_n, weight_vector>;
 
-/// Where the copied pieces of a tile's operands begin: this stays the same from chunk to chunk.
+/// The copied pieces of a tile's operands: which ones stays the same from chunk to chunk.
 struct CopiedPieces {
-    i64 input[InputLines::places];
-    i64 weight[WeightLines::places];
+    InputLines input;
+    WeightLines weight;
 
     __device__ __forceinline__ void place_at(const Tile& tile, i64 rows) {
 #pragma unroll
         for (int i = 0; i < InputLines::places; ++i) {
             const i64 row = tile.row + InputLines::place(i);
-            input[i] = row < rows ? input_offset(tile.group, row) : -1;
+            input.offset[i] = row < rows ? input_offset(tile.group, row) : -1;
         }
 #pragma unroll
         for (int i = 0; i < WeightLines::places; ++i) {
             const int column = tile.column + WeightLines::place(i);
-            weight[i] = column < columns ? static_cast<i64>(tile.group) * in_group * columns + column : -1;
+            weight.offset[i] = column < columns ? tile.group * in_group * static_cast<i64>(columns) + column : -1;
         }
     }
 };
 
-/// The input, channels last: piece i is `input_vector` channels of one position; neighbouring threads take neighbouring
-/// positions, so that what they write lies in different banks.
+/// The input where neighbours are channels: piece i is `input_vector` channels of one position; neighbouring threads
+/// take neighbouring positions, so that what they write lies in different banks.
 struct TurnedPieces {
-    static constexpr int count = pieces_of<tile_m, input_vector>;
+    static constexpr int count = Pieces<tile_m, input_vector>::count;
     Vector<input_vector> values[count];
 
     __device__ __forceinline__ static int place(int i) {
-        return (i * threads + static_cast<int>(threadIdx.x)) % tile_m;
+        return static_cast<int>((i * threads + threadIdx.x) % tile_m);
     }
     __device__ __forceinline__ static int channel(int i) {
-        return (i * threads + static_cast<int>(threadIdx.x)) / tile_m * input_vector;
+        return static_cast<int>((i * threads + threadIdx.x) / tile_m * input_vector);
+    }
+    __device__ __forceinline__ static bool is_mine(int i) {
+        return (i + 1) * threads * input_vector <= chunk * tile_m || channel(i) < chunk;
     }
     __device__ __forceinline__ void load(const Element* input, const Tile& tile, i64 rows, int first_channel) {
 #pragma unroll
@@ -62,14 +72,14 @@ struct TurnedPieces {
             const i64 row = tile.row + place(i);
             const int c = first_channel + channel(i);
             values[i] = {};
-            if (channel(i) < chunk && row < rows && c < in_group)
+            if (is_mine(i) && row < rows && has_channel(c))
                 values[i] = load_vector<input_vector>(input + input_offset(tile.group, row) + c);
         }
     }
     __device__ __forceinline__ void store(Chunk& target) const {
 #pragma unroll
         for (int i = 0; i < count; ++i) {
-            if (channel(i) >= chunk) break;
+            if (!is_mine(i)) break;
 #pragma unroll
             for (int j = 0; j < input_vector; ++j)
                 target.input[channel(i) + j][place(i)] = element_of(values[i], j);
@@ -80,39 +90,32 @@ struct TurnedPieces {
 /// A 16-bit operand whose neighbours are neighbours in shared memory: the weights, and the input channels first.
 template <int Size, int Width>
 struct WidenedPieces {
-    static constexpr int line = Size / Width;
-    static constexpr int count = pieces_of<Size, Width>;
-    Vector<Width> values[count];
+    using P = Pieces<Size, Width>;
+    Vector<Width> values[P::count];
 
-    __device__ __forceinline__ static int channel(int i) {
-        return (i * threads + static_cast<int>(threadIdx.x)) / line;
-    }
-    __device__ __forceinline__ static int place(int i) {
-        return (i * threads + static_cast<int>(threadIdx.x)) % line * Width;
-    }
     /// source(channel, place): the address, or null outside the operand.
     template <class Source>
     __device__ __forceinline__ void load(int first_channel, const Source& source) {
 #pragma unroll
-        for (int i = 0; i < count; ++i) {
+        for (int i = 0; i < P::count; ++i) {
             values[i] = {};
-            const bool inside = channel(i) < chunk && first_channel + channel(i) < in_group;
-            const Element* address = inside ? source(first_channel + channel(i), place(i)) : nullptr;
+            const bool inside = P::is_mine(i) && has_channel(first_channel + P::channel(i));
+            const Element* address = inside ? source(first_channel + P::channel(i), P::place(i)) : nullptr;
             if (address != nullptr) values[i] = load_vector<Width>(address);
         }
     }
     __device__ __forceinline__ void store(float (&target)[chunk][Size]) const {
         constexpr int words = Width < k_quad ? Width : k_quad;
 #pragma unroll
-        for (int i = 0; i < count; ++i) {
-            if (channel(i) >= chunk) break;
+        for (int i = 0; i < P::count; ++i) {
+            if (!P::is_mine(i)) break;
 #pragma unroll
             for (int j = 0; j < Width; j += words) {
                 Floats<words> part;
 #pragma unroll
                 for (int l = 0; l < words; ++l)
                     part.v[l] = element_of(values[i], j + l);
-                tconv::store<words>(&target[channel(i)][place(i) + j], part);
+                tconv::store<words>(&target[P::channel(i)][P::place(i) + j], part);
             }
         }
     }
@@ -126,7 +129,7 @@ struct Passing {
 
     __device__ __forceinline__ void load(const Element* input_tensor, const Element* weight_tensor, const Tile& tile,
                                          i64 rows, int first_channel) {
-        if constexpr (channels_last) {
+        if constexpr (input_turned) {
             turned.load(input_tensor, tile, rows, first_channel);
         } else if constexpr (!input_copied) {
             input.load(first_channel, [&](int channel, int place) -> const Element* {
@@ -144,7 +147,7 @@ struct Passing {
         }
     }
     __device__ __forceinline__ void store(Chunk& target) const {
-        if constexpr (channels_last) {
+        if constexpr (input_turned) {
             turned.store(target);
         } else if constexpr (!input_copied) {
             input.store(target.input);

@@ -81,8 +81,10 @@ __device__ __forceinline__ bool find_tile(Tile& tile, int number, i64 rows) {
     // Neighbouring blocks share positions: the columns' operand is the smaller one.
     tile.column = number % tiles_n * tile_n;
     number /= tiles_n;
-    tile.row = static_cast<i64>(number % tiles_m) * tile_m;
-    const int rest = number / tiles_m;
+    // A division by what is not known takes long, and blocks do it before anything is on its way.
+    const bool alone = groups * splits == 1;
+    tile.row = static_cast<i64>(alone ? number : number % tiles_m) * tile_m;
+    const int rest = alone ? 0 : number / tiles_m;
     tile.split = rest % splits;
     tile.group = rest / splits;
     tile.first_chunk = tile.split * chunks / splits;

@@ -21,6 +21,15 @@ __device__ __forceinline__ float bias_of(const Element* bias, int channel) {
     return 0;
 }
 
+/// The tile's biases, which would be waited for when all else is done.
+__device__ __forceinline__ void prefetch_bias(const Element* bias, const Tile& tile) {
+    if constexpr (problem::bias) {
+        for (int i = static_cast<int>(threadIdx.x); i < tile_n; i += threads) {
+            if (tile.column + i < columns) prefetch(bias + tile.group * out_group + column_at(tile.column + i).channel);
+        }
+    }
+}
+
 /// Rounds N values to elements and writes them in one access.
 template <int N>
 __device__ __forceinline__ void store_whole(Element* address, const float* values) {
@@ -79,17 +88,18 @@ __device__ __forceinline__ bool is_inside(const Corner& corner, const Column& co
 }
 
 /// The lane's columns in the output: those that begin a run.
+template <int QuadsN>
 struct OutputColumns {
-    static constexpr int count = quads_n * k_quad / store_columns;
+    static constexpr int count = QuadsN * k_quad / store_columns;
     int number[count];
     Index offset[count];  // from a position's corner
-    float bias[quads_n * k_quad];
+    float bias[QuadsN * k_quad];
 
-    __device__ __forceinline__ OutputColumns(const Tile& tile, const Element* biases) {
+    __device__ __forceinline__ OutputColumns(const Tile& tile, const QuadPlace& place, const Element* biases) {
 #pragma unroll
         for (int i = 0; i < count; ++i) {
             const int first = i * store_columns;
-            number[i] = tile.column + quad_column(first / k_quad) + first % k_quad;
+            number[i] = tile.column + place.quad_column(first / k_quad) + first % k_quad;
             const Column column = column_at(number[i]);
             offset[i] = output_offset(tile.group * out_group + column.channel, column.k_d, column.k_h, column.k_w);
 #pragma unroll
@@ -102,12 +112,13 @@ struct OutputColumns {
 };
 
 /// The outputs of the lane's columns at `store_positions` positions from `first` of a quad.
-__device__ __forceinline__ void store_position(const Sums& sums, int quad, int first, const Corner& corner,
-                                               const OutputColumns& lane, Element* output) {
+template <int M, int N>
+__device__ __forceinline__ void store_position(const QuadSums<M, N>& sums, int quad, int first, const Corner& corner,
+                                               const OutputColumns<N>& lane, Element* output) {
     Element* target = output + corner.entry * output_entry;
     const Index first_output = output_offset(0, corner.d, corner.h, corner.w);
 #pragma unroll
-    for (int i = 0; i < OutputColumns::count; ++i) {
+    for (int i = 0; i < OutputColumns<N>::count; ++i) {
         if (lane.number[i] >= columns) continue;
         if constexpr (cropped) {
             if (!is_inside(corner, column_at(lane.number[i]))) continue;
@@ -125,29 +136,32 @@ __device__ __forceinline__ void store_position(const Sums& sums, int quad, int f
 }
 
 /// Every product is an output: kernel = stride, or a single input along an axis.
-__device__ __forceinline__ void store_outputs(const Sums& sums, const Tile& tile, i64 rows, const Element* bias,
-                                              Element* output) {
-    const OutputColumns lane(tile, bias);
+template <int M, int N>
+__device__ __forceinline__ void store_outputs(const QuadSums<M, N>& sums, const QuadPlace& place, const Tile& tile,
+                                              i64 rows, const Element* bias, Element* output) {
+    const OutputColumns<N> lane(tile, place, bias);
     const TileStart start(tile);
 #pragma unroll
-    for (int quad = 0; quad < quads_m; ++quad) {
+    for (int quad = 0; quad < M; ++quad) {
 #pragma unroll
         for (int i = 0; i < k_quad; i += store_positions) {
-            const int row = quad_row(quad) + i;
+            const int row = place.quad_row(quad) + i;
             if (tile.row + row < rows) store_position(sums, quad, i, start.corner(row), lane, output);
         }
     }
 }
 
 /// Lines of shares are whole quads, so a quad that begins inside is written as one.
-__device__ __forceinline__ void store_shares(const Sums& sums, const Tile& tile, i64 rows, float* shares) {
+template <int M, int N>
+__device__ __forceinline__ void store_shares(const QuadSums<M, N>& sums, const QuadPlace& place, const Tile& tile,
+                                             i64 rows, float* shares) {
 #pragma unroll
-    for (int quad_n = 0; quad_n < quads_n; ++quad_n) {
-        const int column = tile.column + quad_column(quad_n);
+    for (int quad_n = 0; quad_n < N; ++quad_n) {
+        const int column = tile.column + place.quad_column(quad_n);
         if (column >= columns) continue;
 #pragma unroll
-        for (int quad = 0; quad < quads_m; ++quad) {
-            const i64 row = tile.row + quad_row(quad);
+        for (int quad = 0; quad < M; ++quad) {
+            const i64 row = tile.row + place.quad_row(quad);
 #pragma unroll
             for (int i = 0; i < k_quad; ++i) {
                 Floats<k_quad> line;

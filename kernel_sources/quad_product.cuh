@@ -1,13 +1,15 @@
 // A matrix product in plain fp32 arithmetic from shared memory, where both operands lie [channel][row] and
 // [channel][column]: a lane owns quads of neighbouring rows times quads of neighbouring columns, so that everything
 // that it reads is a 16-byte vector. Blocks are persistent and load the next tile's first chunks before they store one.
+// Where tiles are few, groups of a block's warps share the channels of each chunk: every group has sums of the whole
+// tile, and they meet in shared memory.
 #pragma once
 
 #include "tconv.cuh"
 
 namespace tconv::quads {
 
-// A block: warps along rows and columns.
+// A block: groups of warps along the channels, in each warps along rows and columns.
 constexpr int k_quad = 4;
 constexpr int lanes_m = config::position_lanes;
 constexpr int lanes_n = 32 / lanes_m;
@@ -19,20 +21,31 @@ constexpr int warp_m = lanes_m * quads_m * k_quad;
 constexpr int warp_n = lanes_n * quads_n * k_quad;
 constexpr int tile_m = warps_m * warp_m;
 constexpr int tile_n = warps_n * warp_n;
-constexpr int threads = 32 * warps_m * warps_n;
+constexpr int channel_groups = config::channel_groups;
+constexpr int group_threads = 32 * warps_m * warps_n;
+constexpr int threads = channel_groups * group_threads;
 constexpr int chunk = config::channel_chunk;
+/// A group's channels of a chunk: neighbours.
+constexpr int group_chunk = chunk / channel_groups;
 constexpr int stages = config::stages;
+
+__device__ __forceinline__ int channel_group() {
+    return channel_groups == 1 ? 0 : static_cast<int>(threadIdx.x / group_threads);
+}
+__device__ __forceinline__ int thread_of_group() {
+    return static_cast<int>(channel_groups == 1 ? threadIdx.x : threadIdx.x % group_threads);
+}
 
 /// Where a lane's quads begin in the tile.
 __device__ __forceinline__ int quad_row(int quad) {
-    const int warp = static_cast<int>(threadIdx.x) / 32 % warps_m;
-    const int lane = static_cast<int>(threadIdx.x) % 32 % lanes_m;
-    return warp * warp_m + (quad * lanes_m + lane) * k_quad;
+    const u32 warp = threadIdx.x % group_threads / 32 % warps_m;
+    const u32 lane = threadIdx.x % 32 % lanes_m;
+    return static_cast<int>(warp * warp_m + (quad * lanes_m + lane) * k_quad);
 }
 __device__ __forceinline__ int quad_column(int quad) {
-    const int warp = static_cast<int>(threadIdx.x) / 32 / warps_m;
-    const int lane = static_cast<int>(threadIdx.x) % 32 / lanes_m;
-    return warp * warp_n + (quad * lanes_n + lane) * k_quad;
+    const u32 warp = threadIdx.x % group_threads / 32 / warps_m;
+    const u32 lane = threadIdx.x % 32 / lanes_m;
+    return static_cast<int>(warp * warp_n + (quad * lanes_n + lane) * k_quad);
 }
 
 /// A stage: some channels of both operands.
@@ -41,11 +54,32 @@ struct Chunk {
     float weight[chunk][tile_n];
 };
 
-/// The part of an operand's chunk that a thread brings: pieces of `Vector` elements.
+/// The part of an operand's chunk that a thread brings: pieces of `Vector` neighbours of a channel.
 template <int Size, int Vector>
-constexpr int pieces_of = (chunk * (Size / Vector) + threads - 1) / threads;
+struct Pieces {
+    static constexpr int line = Size / Vector;
+    static constexpr int count = (chunk * line + threads - 1) / threads;
+    /// A thread's pieces lie at the same place of channels that are equally far apart, where whole lines are taken.
+    static constexpr bool regular = threads % line == 0;
+    static constexpr int places = regular ? 1 : count;
 
-using Sums = float[quads_m][k_quad][quads_n][k_quad];
+    __device__ __forceinline__ static int channel(int i) {
+        const u32 first = static_cast<u32>(i * threads);
+        return static_cast<int>(regular ? first / line + threadIdx.x / line : (first + threadIdx.x) / line);
+    }
+    __device__ __forceinline__ static int place(int i) {
+        const u32 first = static_cast<u32>(i * threads);
+        return static_cast<int>((regular ? threadIdx.x : first + threadIdx.x) % line * Vector);
+    }
+    /// False where the last pieces are not for all threads, and not for this one.
+    __device__ __forceinline__ static bool is_mine(int i) {
+        return (i + 1) * threads <= chunk * line || channel(i) < chunk;
+    }
+};
+
+template <int M, int N>
+using QuadSums = float[M][k_quad][N][k_quad];
+using Sums = QuadSums<quads_m, quads_n>;
 
 /// What a lane multiplies at one channel.
 struct Operands {
@@ -100,19 +134,145 @@ __device__ __forceinline__ void loosen(Sums& sums) {
 }
 
 __device__ __forceinline__ void multiply_chunk(Sums& sums, const Chunk& from) {
-    constexpr int unrolled = chunk < 8 ? chunk : 8;
+    constexpr int unrolled = group_chunk <= 10 ? group_chunk : group_chunk % 8 == 0 ? 8 : group_chunk / 2;
+    static_assert(group_chunk == unrolled || (group_chunk % unrolled == 0 && unrolled % 2 == 0), "rounds are alike");
+    const int begin = channel_group() * group_chunk;
     Operands operands[2];
-    load_operands(operands[0], from, 0);
-#pragma unroll 1
-    for (int first = 0; first < chunk; first += unrolled) {
+    load_operands(operands[0], from, begin);
+    const auto multiply_round = [&](int first) {
 #pragma unroll
         for (int i = 0; i < unrolled; ++i) {
             // The operands of the next channel are on their way while these are multiplied. Only behind the last one
             // that is unrolled there may be none.
             const int next = first + i + 1;
-            load_operands(operands[(i + 1) % 2], from, i + 1 < unrolled || next < chunk ? next : 0);
+            load_operands(operands[(i + 1) % 2], from, begin + (i + 1 < unrolled || next < group_chunk ? next : 0));
             multiply(sums, operands[i % 2]);
         }
+    };
+    // Not a loop of one round: as such the rounds of some shapes were not unrolled, and operands lay in local memory.
+    if constexpr (group_chunk == unrolled) {
+        multiply_round(0);
+    } else {
+#pragma unroll 1
+        for (int first = 0; first < group_chunk; first += unrolled)
+            multiply_round(first);
+    }
+}
+
+/// Where the groups' sums meet. Quads of a lane, rows first, go round the groups: each is stored by one of them, and
+/// the others give it their sums.
+constexpr int lane_quads = quads_m * quads_n;
+constexpr int kept_quads = (lane_quads + channel_groups - 1) / channel_groups;
+constexpr int givers = channel_groups == 1 ? 1 : channel_groups - 1;
+struct Exchange {
+    Floats<k_quad> lines[lane_quads][givers][k_quad][group_threads];
+};
+using KeptSums = QuadSums<1, 1>[kept_quads];
+
+/// Gives away the sums that other groups store.
+template <int Group = 0>
+__device__ __forceinline__ void give_sums(Exchange& to, const Sums& sums) {
+    if constexpr (Group + 1 < channel_groups) {
+        if (channel_group() != Group) return give_sums<Group + 1>(to, sums);
+    }
+#pragma unroll
+    for (int quad = 0; quad < lane_quads; ++quad) {
+        const int keeper = quad % channel_groups;
+        if (keeper == Group) continue;
+#pragma unroll
+        for (int i = 0; i < k_quad; ++i) {
+            Floats<k_quad> line;
+#pragma unroll
+            for (int j = 0; j < k_quad; ++j)
+                line.v[j] = sums[quad % quads_m][i][quad / quads_m][j];
+            store<k_quad>(to.lines[quad][Group < keeper ? Group : Group - 1][i][thread_of_group()].v, line);
+        }
+    }
+}
+
+/// Adds what the other groups gave, in their order.
+template <int Group = 0>
+__device__ __forceinline__ void take_sums(KeptSums& kept, const Exchange& from, const Sums& sums) {
+    if constexpr (Group + 1 < channel_groups) {
+        if (channel_group() != Group) return take_sums<Group + 1>(kept, from, sums);
+    }
+#pragma unroll
+    for (int k = 0; k < kept_quads; ++k) {
+        const int quad = k * channel_groups + Group;
+        if (quad >= lane_quads) break;
+#pragma unroll
+        for (int i = 0; i < k_quad; ++i) {
+            Floats<k_quad> lines[givers];
+#pragma unroll
+            for (int giver = 0; giver < givers; ++giver)
+                lines[giver] = load<k_quad>(from.lines[quad][giver][i][thread_of_group()].v);
+#pragma unroll
+            for (int j = 0; j < k_quad; ++j) {
+                float sum = sums[quad % quads_m][i][quad / quads_m][j];
+#pragma unroll
+                for (int giver = 0; giver < givers; ++giver)
+                    sum += lines[giver].v[j];
+                kept[k][0][i][0][j] = sum;
+            }
+        }
+    }
+}
+
+/// Where the first of the lane's quads that are stored together begins in the tile; the others follow as in the tile.
+struct QuadPlace {
+    int row;
+    int column;
+    __device__ __forceinline__ int quad_row(int quad) const { return row + quad * lanes_m * k_quad; }
+    __device__ __forceinline__ int quad_column(int quad) const { return column + quad * lanes_n * k_quad; }
+};
+
+/// Stores the sums of the tile noted, of which the other groups' are in `exchange`.
+template <class Work>
+__device__ __forceinline__ void store_sums(const Work& work, const Sums& sums, const Exchange& exchange) {
+    if constexpr (channel_groups == 1) {
+        work.store(sums, QuadPlace{quad_row(0), quad_column(0)});
+    } else {
+        KeptSums kept;
+        take_sums(kept, exchange, sums);
+#pragma unroll
+        for (int k = 0; k < kept_quads; ++k) {
+            const int quad = k * channel_groups + channel_group();
+            if (quad >= lane_quads) break;
+            work.store(kept[k], QuadPlace{quad_row(quad % quads_m), quad_column(quad / quads_m)});
+        }
+    }
+}
+
+/// The block's shared memory; `exchange` is there where there are several groups.
+struct Shared {
+    Chunk ring[stages];
+    Exchange exchange;
+};
+
+/// All of a block's first chunks are on their way before one is waited for: there are no sums in the registers yet.
+template <class Work>
+__device__ __forceinline__ void start_first_tile(Chunk* ring, Work& work) {
+    work.place();
+#pragma unroll
+    for (int stage = 0; stage < stages - 1; ++stage) {
+        work.start(ring[stage], work.first_chunk() + stage, stage);
+        copy_async_commit();
+    }
+    work.meanwhile();
+#pragma unroll
+    for (int stage = 0; stage < stages - 1; ++stage) {
+        if (work.first_chunk() + stage < work.end_chunk()) work.finish(ring[stage], stage);
+    }
+}
+
+template <class Work>
+__device__ __forceinline__ void start_next_tile(Chunk* ring, Work& work) {
+    work.place();
+#pragma unroll
+    for (int stage = 0; stage < stages - 1; ++stage) {
+        work.start(ring[stage], work.first_chunk() + stage, 0);
+        copy_async_commit();
+        if (work.first_chunk() + stage < work.end_chunk()) work.finish(ring[stage], 0);
     }
 }
 
@@ -120,23 +280,16 @@ __device__ __forceinline__ void multiply_chunk(Sums& sums, const Chunk& from) {
 /// - find(number): the tile of that number becomes the one at hand; false past the last one,
 /// - place(): works out what stays the same from chunk to chunk,
 /// - first_chunk(), end_chunk(): of the tile at hand,
-/// - start(chunk, number): starts to bring a chunk of the tile at hand, if it has that one,
-/// - finish(chunk): stores what of it has come by way of registers,
-/// - keep(), store(sums): `keep` notes the tile at hand, and `store` is told the sums of the tile noted.
+/// - start(chunk, number, slot): starts to bring a chunk of the tile at hand, if it has that one,
+/// - finish(chunk, slot): stores what of it has come by way of registers, which have `stages - 1` slots,
+/// - meanwhile(): what else there is to do once the block's first chunks are on their way,
+/// - keep(), store(sums, place): `keep` notes the tile at hand, and `store` is told sums of the tile noted.
 template <class Work>
-__device__ __forceinline__ void multiply_tiles(Chunk* ring, Work& work) {
-    const auto begin = [&] {
-        work.place();
-#pragma unroll
-        for (int stage = 0; stage < stages - 1; ++stage) {
-            work.start(ring[stage], work.first_chunk() + stage);
-            copy_async_commit();
-            if (work.first_chunk() + stage < work.end_chunk()) work.finish(ring[stage]);
-        }
-    };
+__device__ __forceinline__ void multiply_tiles(Work& work) {
+    Shared& shared = *dynamic_shared<Shared>();
     int number = static_cast<int>(blockIdx.x);
     bool more = work.find(number);
-    if (more) begin();
+    if (more) start_first_tile(shared.ring, work);
     while (more) {
         Sums sums = {};
         int stage = 0;
@@ -145,20 +298,21 @@ __device__ __forceinline__ void multiply_tiles(Chunk* ring, Work& work) {
             copy_async_wait<stages - 2>();
             __syncthreads();
             const int ahead = c + stages - 1;
-            Chunk& target = ring[stage == 0 ? stages - 1 : stage - 1];
-            work.start(target, ahead);
+            Chunk& target = shared.ring[stage == 0 ? stages - 1 : stage - 1];
+            work.start(target, ahead, 0);
             copy_async_commit();
-            multiply_chunk(sums, ring[stage]);
-            if (ahead < work.end_chunk()) work.finish(target);
+            multiply_chunk(sums, shared.ring[stage]);
+            if (ahead < work.end_chunk()) work.finish(target, 0);
             stage = stage + 1 == stages ? 0 : stage + 1;
         }
         work.keep();
         number += static_cast<int>(gridDim.x);
         more = work.find(number);
+        give_sums(shared.exchange, sums);
         __syncthreads();
-        if (more) begin();
-        loosen(sums);
-        work.store(sums);
+        if (more) start_next_tile(shared.ring, work);
+        if constexpr (channel_groups == 1) loosen(sums);
+        store_sums(work, sums, shared.exchange);
     }
 }
 

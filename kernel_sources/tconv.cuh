@@ -128,6 +128,9 @@ __device__ __forceinline__ void copy_async_wait() {
     tconv_emulator::copy_async_wait(GROUPS);
 }
 
+/// Has the L2 cache fetch the line of an address that is read later.
+__device__ __forceinline__ void prefetch(const void*) {}
+
 __device__ __forceinline__ float to_float(f16 value) {
     const u32 sign = static_cast<u32>(value.bits >> 15) << 31;
     const u32 exponent = value.bits >> 10 & 31u;
@@ -258,6 +261,10 @@ __device__ __forceinline__ void copy_async_commit() {
 template <int GROUPS>
 __device__ __forceinline__ void copy_async_wait() {
     asm volatile("cp.async.wait_group %0;" ::"n"(GROUPS) : "memory");
+}
+
+__device__ __forceinline__ void prefetch(const void* address) {
+    asm volatile("prefetch.global.L2 [%0];" ::"l"(address));
 }
 
 __device__ __forceinline__ float to_float(f16 value) {

@@ -32,7 +32,7 @@ extern "C" __global__ void __launch_bounds__(tconv::quads::threads, tconv::confi
     tconv::wait_for_launch_before();
     const int rows = Part(part, batch).rows();
     Work work{workspace, weight, workspace + products_offset(row_pitch(rows)), rows, {}, {}, {}, {}};
-    multiply_tiles(tconv::dynamic_shared<Chunk>(), work);
+    multiply_tiles(work);
 }
 
 extern "C" __global__ void __launch_bounds__(tconv::winograd::k_output_threads)

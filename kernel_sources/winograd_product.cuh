@@ -27,8 +27,9 @@ struct Work {
     int rows;
     Tile tile;
     Tile kept;
-    i64 input_at[InputLines::places];
-    i64 weight_at[WeightLines::places];
+
+    InputLines input_at;
+    WeightLines weight_at;
 
     __device__ __forceinline__ bool find(int number) {
         const int tiles_m = (rows + tile_m - 1) / tile_m;
@@ -46,7 +47,7 @@ struct Work {
 #pragma unroll
         for (int i = 0; i < WeightLines::places; ++i) {
             const int column = tile.column + WeightLines::place(i);
-            weight_at[i] = column < columns ? weight_line(tile.matrix, 0, 0) + column : -1;
+            weight_at.offset[i] = column < columns ? weight_line(tile.matrix, 0, 0) + column : -1;
         }
     }
     /// A later tap reads an earlier place along the depth; there are zeros before the first.
@@ -54,39 +55,41 @@ struct Work {
 #pragma unroll
         for (int i = 0; i < InputLines::places; ++i) {
             const int row = tile.row - kept_tap * plane + InputLines::place(i);
-            input_at[i] = row >= 0 && row < rows ? input_line(tile.matrix, 0, row_pitch(rows)) + row : -1;
+            input_at.offset[i] = row >= 0 && row < rows ? input_line(tile.matrix, 0, row_pitch(rows)) + row : -1;
         }
     }
-    __device__ __forceinline__ void start(Chunk& target, int number) {
+    __device__ __forceinline__ void start(Chunk& target, int number, int) {
         if (number >= chunks) return;
         const int kept_tap = number / channel_chunks;
         const int channel = number % channel_chunks * chunk;
         const i64 pitch = row_pitch(rows);
         if constexpr (AxisD::kept > 1) place_input(kept_tap);
         constexpr bool whole = in_group % chunk == 0;
-        InputLines::copy<whole, (AxisD::kept > 1)>(target.input, input + channel * pitch, input_at, pitch,
-                                                   in_group - channel);
-        WeightLines::copy<whole, false>(target.weight, weight + weight_line(0, kept_tap, channel), weight_at,
-                                        column_pitch, in_group - channel);
+        input_at.template copy<whole, (AxisD::kept > 1)>(target.input, input + channel * pitch, pitch,
+                                                         in_group - channel);
+        weight_at.template copy<whole, false>(target.weight, weight + weight_line(0, kept_tap, channel), column_pitch,
+                                              in_group - channel);
     }
-    __device__ __forceinline__ void finish(Chunk&) const {}
+    __device__ __forceinline__ void finish(Chunk&, int) const {}
+    __device__ __forceinline__ void meanwhile() const {}
     __device__ __forceinline__ void keep() {
         kept = tile;
     }
 
     /// Lines are whole quads, so a quad that begins inside is written as one.
-    __device__ __forceinline__ void store(const Sums& sums) const {
+    template <int M, int N>
+    __device__ __forceinline__ void store(const QuadSums<M, N>& sums, const QuadPlace& place) const {
         const i64 pitch = row_pitch(rows);
 #pragma unroll
-        for (int quad_n = 0; quad_n < quads_n; ++quad_n) {
+        for (int quad_n = 0; quad_n < N; ++quad_n) {
 #pragma unroll
             for (int j = 0; j < k_quad; ++j) {
-                const int column = kept.column + quad_column(quad_n) + j;
+                const int column = kept.column + place.quad_column(quad_n) + j;
                 if (column >= columns) continue;
                 float* line = products + product_line(kept.matrix, column, pitch);
 #pragma unroll
-                for (int quad = 0; quad < quads_m; ++quad) {
-                    const int row = kept.row + quad_row(quad);
+                for (int quad = 0; quad < M; ++quad) {
+                    const int row = kept.row + place.quad_row(quad);
                     if (row >= rows) continue;
                     Floats<k_quad> values;
 #pragma unroll

@@ -211,6 +211,9 @@ TEST_CASE("NVRTC compiles the overlap_add family with and without a gathering la
                              "2d n32 ci256 co256 g1 i32x24 k4x4 s2x2 p1x1 op0x0 d1x1 nobias bf16 nchw",
                              "1d n1 ci1026 co1 g1 i200 k4096 s1024 p2048 op0 d1 nobias f32 nhwc"})
         check_compiles("overlap_add", text, draw);
+    for (const std::int64_t groups : {2, 4})
+        check_compiles("overlap_add", "3d n2 ci320 co320 g1 i4x4x4 k2x2x2 s2x2x2 p0x0x0 op0x0x0 d1x1x1 bias f32 nchw",
+                       draw, [&](const Config& config) { return config.at("channel_groups") == groups; });
 }
 
 TEST_CASE("NVRTC compiles the overlap_mma family for whole images of every size and for slices") {

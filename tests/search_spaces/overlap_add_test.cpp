@@ -87,6 +87,52 @@ TEST_CASE("every value of every parameter of the overlap_add family is exact in 
     test::check_every_value("overlap_add", problems, 137);
 }
 
+TEST_CASE("groups of warps share the channels of overlap_add's chunks") {
+    test::Draw draw(163);
+    const std::vector<Problem> problems{
+        // Channels that fill no chunk, outputs and shares of both kinds.
+        parse_key("2d n2 ci37 co16 g1 i6x8 k2x2 s2x2 p0x0 op0x0 d1x1 bias f32 nchw"),
+        parse_key("1d n3 ci22 co12 g2 i40 k4 s2 p1 op0 d1 bias f32 nchw"),
+        parse_key("1d n2 ci70 co9 g1 i33 k16 s8 p4 op0 d1 nobias f32 nchw"),
+        // Operands that pass through registers.
+        parse_key("2d n2 ci36 co24 g2 i5x7 k3x3 s2x2 p1x1 op1x1 d1x1 nobias f32 nhwc"),
+        parse_key("3d n2 ci64 co8 g1 i3x4x4 k2x2x2 s2x2x2 p0x0x0 op0x0x0 d1x1x1 bias f16 nchw"),
+        parse_key("2d n9 ci44 co10 g1 i1x1 k4x4 s1x1 p0x0 op0x0 d1x1 bias f32 nchw"),
+        parse_key("2d n33 ci40 co12 g1 i1x1 k3x3 s1x1 p1x1 op0x0 d1x1 bias bf16 nhwc"),
+    };
+    for (const std::int64_t groups : {2, 4}) {
+        const SearchSpace space = test::space_with("overlap_add", "channel_groups", groups);
+        for (const Problem& p : problems)
+            test::check_drawn(space, draw, p, 2);
+        // Quads of a lane that are no multiple of the groups.
+        test::check_drawn(space, draw, problems.front(), 2, [&](const Config& config) {
+            return config.at("position_quads") * config.at("column_quads") % groups != 0;
+        });
+        test::check_drawn(space, draw, problems[2], 2, [](const Config& config) { return config.at("splits") > 1; });
+    }
+}
+
+TEST_CASE("blocks of overlap_add whose groups share channels go on to a next tile") {
+    test::Draw draw(167);
+    for (const char* text : {"2d n1 ci24 co48 g1 i32x32 k2x2 s2x2 p0x0 op0x0 d1x1 bias f32 nchw",
+                             "2d n1 ci24 co48 g1 i32x32 k3x3 s2x2 p0x0 op0x0 d1x1 bias f16 nhwc"}) {
+        const Problem p = parse_key(text);
+        const std::int64_t positions = 32 * 32;
+        const std::int64_t columns = 48 * p.kernel[1] * p.kernel[2];
+        for (const std::int64_t groups : {2, 4}) {
+            const SearchSpace space = test::space_with("overlap_add", "channel_groups", groups);
+            const auto several_tiles = [&](const Config& config) {
+                const LaunchPlan plan = space.plan(p, test::emulated().device->info(), config);
+                const std::int64_t lanes = config.at("position_lanes");
+                const std::int64_t rows = 4 * lanes * config.at("position_quads") * config.at("warps_m");
+                const std::int64_t width = 128 / lanes * config.at("column_quads") * config.at("warps_n");
+                return (positions / rows) * (columns / width) > plan.launches.front().grid[0];
+            };
+            test::check_drawn(space, draw, p, 1, several_tiles);
+        }
+    }
+}
+
 TEST_CASE("every problem that the overlap_add family takes has a default") {
     test::Draw draw(139);
     for (int round = 0; round < test::rounds(200); ++round) {

@@ -109,6 +109,17 @@ TEST_CASE("taps along the depth that winograd keeps are right") {
     }
 }
 
+TEST_CASE("groups of warps that share channels of winograd's products are right") {
+    test::Draw draw(193);
+    for (const std::int64_t groups : {2, 4}) {
+        const SearchSpace space = test::space_with("winograd", "channel_groups", groups);
+        for (const char* text : {"2d n2 ci37 co16 g1 i8x9 k4x4 s2x2 p1x1 op0x0 d1x1 bias f32 nchw",
+                                 "1d n3 ci40 co24 g1 i40 k3 s1 p0 op0 d1 nobias f32 nchw",
+                                 "1d n5 ci72 co40 g2 i60 k16 s8 p4 op0 d1 bias f16 nchw"})
+            test::check_drawn(space, draw, parse_key(text), 1);
+    }
+}
+
 TEST_CASE("tiles of every size are right along every axis, with one to five taps a phase") {
     test::Draw draw(179);
     const std::vector<std::string> axes{"2d n1 ci32 co16 g1 i6x7 k%x3 s1x1 p0x1 op0x0 d1x1 nobias f32 nchw",
