@@ -29,7 +29,6 @@ extern "C" __global__ void __launch_bounds__(tconv::product::threads, tconv::con
                     const tconv::Element* __restrict__ bias, tconv::Element* __restrict__ output, int batch) {
     using namespace tconv;
     if constexpr (product::boxes) {
-        wait_for_launch_before();
         product::run_block({nullptr, packed_weight, bias, output, batch, nullptr}, input);
     }
 }

@@ -75,7 +75,8 @@ __device__ __forceinline__ void enter_tile(Feed& feed, i64 tile, const Call& cal
     }
 }
 
-/// Starts the copies of the next chunk, if there is one.
+/// Starts the copies of the next chunk, if there is one, or those of its input or its weights alone, input first.
+template <bool Input = true, bool Weights = true>
 __device__ __forceinline__ void fill(Feed& feed, const Ring& ring, int number, const TensorMap& map, const Call& call) {
     constexpr u32 input_bytes =
         4 * (channels_last ? tile_n * rows_d * rows_h * row_pitch : chunk_words) * config::word_pitch;
@@ -84,13 +85,16 @@ __device__ __forceinline__ void fill(Feed& feed, const Ring& ring, int number, c
         u32* stage = ring.stage(number);
         Barrier& full = ring.full[number];
         const int channel = feed.channel + feed.chunk * (config::channel_chunk / line_channels);
-        barrier_arrive_and_expect(full, input_bytes + (resident_weights ? 0 : feed.weight_bytes));
-        if constexpr (channels_last) {
-            tma_load_box(stage, map, full, {channel, feed.corner_w, feed.corner_h, feed.corner_d, feed.batch});
-        } else {
-            tma_load_box(stage, map, full, {feed.corner_w, feed.corner_h, feed.corner_d, channel, feed.batch});
+        if constexpr (Input) {
+            barrier_arrive_and_expect(full, input_bytes + (resident_weights ? 0 : feed.weight_bytes));
+            if constexpr (channels_last) {
+                tma_load_box(stage, map, full, {channel, feed.corner_w, feed.corner_h, feed.corner_d, feed.batch});
+            } else {
+                tma_load_box(stage, map, full, {feed.corner_w, feed.corner_h, feed.corner_d, channel, feed.batch});
+            }
         }
-        if constexpr (!resident_weights) tma_load_bytes(stage + input_stage, feed.weights, feed.weight_bytes, full);
+        if constexpr (Weights && !resident_weights)
+            tma_load_bytes(stage + input_stage, feed.weights, feed.weight_bytes, full);
     }
     feed.weights += weight_stage;
     if (++feed.chunk == feed.chunks) enter_tile(feed, feed.tile + gridDim.x, call);
@@ -106,13 +110,21 @@ struct Feeder {
     __device__ __forceinline__ void start(const Ring& ring, const TensorMap& map, const Call& call) {
         tma_prefetch_map(map);
         enter_tile(feed, blockIdx.x, call);
+        // The input does not depend on the launch that packs the weights, unless that is packed too.
+        if constexpr (packs_input) wait_for_launch_before();
+        Feed weights = feed;
+        for (int stage = 0; stage < config::stages; ++stage)
+            fill<true, false>(feed, ring, stage, map, call);
+        wait_for_launch_before();
         if (resident_weights && threadIdx.x == 0) {
             constexpr u32 bytes = 4 * chunks * weight_stage;
             barrier_arrive_and_expect(*ring.weights, bytes);
             tma_load_bytes(ring.stage(config::stages), call.weights, bytes, *ring.weights);
         }
-        for (int stage = 0; stage < config::stages; ++stage)
-            fill(feed, ring, stage, map, call);
+        if constexpr (!resident_weights) {
+            for (int stage = 0; stage < config::stages; ++stage)
+                fill<false, true>(weights, ring, stage, map, call);
+        }
     }
     __device__ __forceinline__ void use(const Turn& turn) {
         used = turn;
