@@ -108,6 +108,7 @@ constexpr int last_steps = (in_group - (chunks - 1) * chunk_channels + k_operand
 /// Blocks of a cluster have the same columns of different windows.
 constexpr int cluster_blocks = config::cluster;
 
+/// Which tiles neighbouring clusters take: other columns of the same windows, or the same columns of others.
 constexpr bool columns_inner = config::columns_inner != 0;
 
 /// A block's share of the work: windows from `window` on, output channels of a group from `channel` on.
@@ -116,8 +117,7 @@ struct Tile {
     int channel;
     int group;
 };
-/// Neighbouring clusters have the same windows, or the same columns. The last one may have windows behind the last
-/// image, whose copies are zeros.
+/// The last cluster may have windows behind the last image, whose copies are zeros.
 __device__ __forceinline__ bool find_tile(Tile& tile, int number, int windows) {
     constexpr int cluster_windows = cluster_blocks * tile_windows;
     constexpr int columns = tiles_n * groups;
@@ -130,7 +130,7 @@ __device__ __forceinline__ bool find_tile(Tile& tile, int number, int windows) {
     return row < all_rows && column < columns;
 }
 
-/// Of a cluster's tiles.
+/// The tiles of a cluster's blocks have the same numbers.
 __device__ __forceinline__ int first_number() {
     return blockIdx.x / cluster_blocks;
 }
