@@ -19,7 +19,7 @@ constexpr bool share_registers = consumer_registers > registers_at_start;
 /// One channel's positions of a run.
 constexpr int run_row = run * static_cast<int>(sizeof(Element));
 constexpr int run_bytes = run_row * chunk_channels;
-/// Whole images of one run each come in one copy.
+/// A team's images of one run each come in one copy.
 constexpr bool joint_copy = window_runs == 1 && slices == 1;
 constexpr int copied_bytes = tile_windows * window_runs * run_bytes;
 constexpr int input_bytes = tile_rows * chunk_channels * static_cast<int>(sizeof(Element));

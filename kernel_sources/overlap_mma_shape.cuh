@@ -108,23 +108,29 @@ constexpr int last_steps = (in_group - (chunks - 1) * chunk_channels + k_operand
 /// Blocks of a cluster have the same columns of different windows.
 constexpr int cluster_blocks = config::cluster;
 
+/// Which tiles neighbouring clusters take: other columns of the same windows, or the same columns of others.
+constexpr bool columns_inner = config::columns_inner != 0;
+
 /// A block's share of the work: windows from `window` on, output channels of a group from `channel` on.
 struct Tile {
     int window;
     int channel;
     int group;
 };
-/// Neighbouring clusters have the same windows. The last one may have windows behind the last image, whose copies are
-/// zeros.
+/// The last cluster may have windows behind the last image, whose copies are zeros.
 __device__ __forceinline__ bool find_tile(Tile& tile, int number, int windows) {
-    tile.channel = number % tiles_n * tile_channels;
-    number /= tiles_n;
-    tile.group = number % groups;
-    const int first = number / groups * (cluster_blocks * tile_windows);
-    tile.window = first + static_cast<int>(blockIdx.x) % cluster_blocks * tile_windows;
-    return first < windows;
+    constexpr int cluster_windows = cluster_blocks * tile_windows;
+    constexpr int columns = tiles_n * groups;
+    const int all_rows = (windows + cluster_windows - 1) / cluster_windows;
+    const int column = columns_inner ? number % columns : number / all_rows;
+    const int row = columns_inner ? number / columns : number % all_rows;
+    tile.channel = column % tiles_n * tile_channels;
+    tile.group = column / tiles_n;
+    tile.window = row * cluster_windows + static_cast<int>(blockIdx.x) % cluster_blocks * tile_windows;
+    return row < all_rows && column < columns;
 }
 
+/// The tiles of a cluster's blocks have the same numbers.
 __device__ __forceinline__ int first_number() {
     return blockIdx.x / cluster_blocks;
 }
