@@ -8,10 +8,18 @@
 
 namespace tconv::overlap_mma {
 
-/// A product of all columns would need more registers than every thread begins with.
-constexpr int halves = config::halves;
-constexpr int half_n = product_n / halves;
-static_assert(halves == 1 || half_n % k_operand_values == 0, "halves begin with a box of columns");
+/// Where a product of all columns would need more registers than every thread begins with, it is two.
+constexpr int first_n = config::first_n;
+constexpr int second_n = product_n - first_n;
+static_assert(second_n == 0 || first_n % k_operand_values == 0, "the second one begins with a box of columns");
+
+/// One step along K of the columns from `Column` on.
+template <int Column, int N>
+__device__ __forceinline__ void multiply_step(float (&sums)[product_n / 2], u64 left, const unsigned char* right) {
+    wgmma_start<Element, N, Major::mn, Major::mn>(
+        reinterpret_cast<float(&)[N / 2]>(sums[Column / 2]), left,
+        wgmma_operand_mn(right + Column / k_operand_values * weight_box, weight_box), true);
+}
 
 /// Products of one stage: `Steps` steps along K.
 template <int Steps>
@@ -19,18 +27,13 @@ __device__ __forceinline__ void multiply_stage(float (&sums)[rows][product_n / 2
                                                const unsigned char* right) {
     wgmma_fence();
 #pragma unroll
-    for (int k = 0; k < Steps; ++k) {
-#pragma unroll
-        for (int i = 0; i < rows * halves; ++i) {
-            const int row = i / halves;
-            const int half = i % halves;
-            const u64 a = wgmma_operand_mn<run_row>(
-                left + row * (k_product_rows / run * run_bytes) + k * (k_operand_depth * run_row), run_bytes);
-            const u64 b = wgmma_operand_mn(
-                right + half * (half_n / k_operand_values * weight_box) + k * k_mn_major_step, weight_box);
-            wgmma_start<Element, half_n, Major::mn, Major::mn>(
-                reinterpret_cast<float(&)[half_n / 2]>(sums[row][half * (half_n / 2)]), a, b, true);
-        }
+    for (int i = 0; i < Steps * rows; ++i) {
+        const int k = i / rows;
+        const int row = i % rows;
+        const u64 a = wgmma_operand_mn<run_row>(
+            left + row * (k_product_rows / run * run_bytes) + k * (k_operand_depth * run_row), run_bytes);
+        multiply_step<0, first_n>(sums[row], a, right + k * k_mn_major_step);
+        if constexpr (second_n > 0) multiply_step<first_n, second_n>(sums[row], a, right + k * k_mn_major_step);
     }
     wgmma_commit();
 }

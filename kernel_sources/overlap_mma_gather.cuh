@@ -28,7 +28,7 @@ __device__ __forceinline__ void put_shares(const float (&sums)[product_n / 2], f
 }
 
 /// Threads that have a run of outputs each; where there are enough, several have those of different channels.
-constexpr int window_units = slices == 1       ? AxisD::units * AxisH::units * AxisW::units
+constexpr int window_units = whole_images      ? AxisD::units * AxisH::units * AxisW::units
                              : slice_axis == 0 ? slice_units * AxisH::units * AxisW::units
                              : slice_axis == 1 ? slice_units * AxisW::units
                                                : slice_units;
@@ -59,7 +59,7 @@ __device__ __forceinline__ Unit find_unit(int number, const Tile& tile, int team
     const int numbered = tile.window + team * team_windows + window;
     const int slice = numbered % slices;
     int rest = number % window_units;
-    const int from = slices == 1 ? 0 : slice * slice_units;
+    const int from = whole_images ? 0 : slice * slice_units;
     Unit unit{};
     unit.image = numbered / slices;
     unit.w = split_unit<AxisW>(rest, slice_axis == 2, from);

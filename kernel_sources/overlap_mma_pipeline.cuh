@@ -20,7 +20,7 @@ constexpr bool share_registers = consumer_registers > registers_at_start;
 constexpr int run_row = run * static_cast<int>(sizeof(Element));
 constexpr int run_bytes = run_row * chunk_channels;
 /// A team's images of one run each come in one copy.
-constexpr bool joint_copy = window_runs == 1 && slices == 1;
+constexpr bool joint_copy = window_runs == 1 && whole_images;
 constexpr int copied_bytes = tile_windows * window_runs * run_bytes;
 constexpr int input_bytes = tile_rows * chunk_channels * static_cast<int>(sizeof(Element));
 

@@ -75,10 +75,11 @@ constexpr int team_windows = config::team_windows;
 constexpr int tile_windows = teams * team_windows;
 static_assert(team_windows * window_rows <= team_rows, "a team's windows are rows of its product");
 
+constexpr bool whole_images = config::whole != 0;
 /// The axis along which images are sliced, the number of slices, and of each the runs of outputs along it.
 constexpr int slices = config::slices;
 constexpr int slice_units = config::slice_units;
-constexpr int slice_axis = slices == 1 || problem::input_d > 1 ? 0 : problem::input_h > 1 ? 1 : 2;
+constexpr int slice_axis = whole_images || problem::input_d > 1 ? 0 : problem::input_h > 1 ? 1 : 2;
 constexpr int line = static_cast<int>(slice_axis == 0   ? problem::input_h * problem::input_w
                                       : slice_axis == 1 ? problem::input_w
                                                         : 1);
@@ -90,7 +91,7 @@ constexpr int k_aligned_positions = 8;
 
 /// The first position of a slice of an image; it may lie before the image.
 __device__ __forceinline__ int first_position(int slice) {
-    return slices == 1 ? 0 : (slice * slice_units - slice_lead) * line & -k_aligned_positions;
+    return whole_images ? 0 : (slice * slice_units - slice_lead) * line & -k_aligned_positions;
 }
 
 constexpr int tile_channels = config::tile_channels;

@@ -222,7 +222,8 @@ TEST_CASE("NVRTC compiles the overlap_mma family for whole images of every size 
                              "2d n128 ci512 co256 g1 i4x4 k4x4 s2x2 p1x1 op0x0 d1x1 nobias bf16 nchw",
                              "2d n32 ci2048 co256 g1 i8x6 k4x4 s2x2 p1x1 op0x0 d1x1 nobias f16 nchw",
                              "3d n64 ci256 co128 g1 i4x4x4 k4x4x4 s2x2x2 p1x1x1 op0x0x0 d1x1x1 nobias f16 nchw",
-                             "2d n4 ci512 co256 g1 i64x64 k3x3 s2x2 p0x0 op0x0 d1x1 nobias f16 nchw",
+                             "3d n16 ci128 co64 g1 i4x6x6 k3x3x3 s2x2x2 p1x1x1 op1x1x1 d1x1x1 bias bf16 nchw",
+                             "2d n32 ci256 co256 g1 i32x24 k4x4 s2x2 p1x1 op0x0 d1x1 nobias f16 nchw",
                              "1d n8 ci1536 co768 g1 i512 k16 s8 p4 op0 d1 bias bf16 nchw"})
         check_compiles("overlap_mma", text, draw);
     for (const char* parameter : {"cluster", "blocks", "rows"})
