@@ -55,24 +55,20 @@ __device__ __forceinline__ void load_window(Window& window, const Element* origi
         load_row(window.row[i], origin, thread, i / AxisH::window, i % AxisH::window);
 }
 
-/// Channel `in` of an input row against row (kd, kh) of the kernel, for the thread's output row (jd, jh). An input
-/// meets all weights in a row, back and forth, so that it is read once; an output's weights are a stride apart, so that
-/// its sum can lie in the other bank than they do.
+/// Channel `in` of an input row against row (kd, kh) of the kernel, for the thread's output row (jd, jh).
 __device__ __forceinline__ void add_row(Sums& sums, const Row& row, int in, const float* weights, int jd, int jh,
                                         int kernel_row) {
-    constexpr int count = channels * AxisW::kernel;
 #pragma unroll
-    for (int number = 0; number < AxisW::window; ++number) {
-        const float value = row.at(in, number);
+    for (int c = 0; c < channels; ++c) {
 #pragma unroll
-        for (int i = 0; i < count; ++i) {
-            const int place = number % 2 == 0 ? i : count - 1 - i;
-            const int c = place / AxisW::kernel;
-            const int k = place % AxisW::kernel;
-            const int jw = AxisW::reached(number, k);
-            if (jw < 0) continue;
+        for (int k = 0; k < AxisW::kernel; ++k) {
             const int tap = in * channel_pitch + c * taps_pitch + kernel_row * AxisW::kernel + k;
-            sums[c][jd][jh][jw] = fmaf(value, load<4>(weights + tap / 4 * 4).v[tap % 4], sums[c][jd][jh][jw]);
+            const float value = load<4>(weights + tap / 4 * 4).v[tap % 4];
+#pragma unroll
+            for (int number = 0; number < AxisW::window; ++number) {
+                const int jw = AxisW::reached(number, k);
+                if (jw >= 0) sums[c][jd][jh][jw] = fmaf(row.at(in, number), value, sums[c][jd][jh][jw]);
+            }
         }
     }
 }
