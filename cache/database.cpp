@@ -8,6 +8,7 @@
 #include "cache/compression.hpp"
 #include "cache/open.hpp"
 #include "cache/printable_line.hpp"
+#include "cache/queries.hpp"
 #include "cache/rows.hpp"
 #include "cache/schema.hpp"
 #include "cache/sqlite.hpp"
@@ -23,69 +24,6 @@ constexpr std::size_t k_most_warnings = 16;
 const char* name_of(DeviceKind kind) {
     return kind == DeviceKind::cuda ? "cuda" : "emulator";
 }
-
-const std::string& insert_problem_sql() {
-    static const std::string sql = [] {
-        const std::string columns = problem_columns();
-        std::string marks = "?";
-        for (auto i = std::count(columns.begin(), columns.end(), ','); i > 0; --i)
-            marks += ", ?";
-        return fmt::format("INSERT INTO problem ({}, key, name) VALUES ({}, ?, '') ON CONFLICT (key) DO NOTHING",
-                           columns, marks);
-    }();
-    return sql;
-}
-
-const std::string& other_batches_sql() {
-    static const std::string sql =
-        fmt::format("SELECT key FROM problem WHERE {} = ?", problem_columns("", " = ? AND ", "batch"));
-    return sql;
-}
-
-constexpr std::string_view k_trials =
-    "trial t JOIN problem p ON p.id = t.problem JOIN device d ON d.id = t.device JOIN template s ON s.id = t.template ";
-
-/// The right ones of a problem and device.
-constexpr std::string_view k_right =
-    "p.key = ?1 AND d.key = ?2 AND t.outcome = 'valid' AND t.plan IS NOT NULL AND t.median_ms > 0 "
-    "AND t.error_relative <= ?3 AND t.strict >= ?4 ";
-
-const std::string& trials_sql() {
-    static const std::string sql = fmt::format(
-        "SELECT {} FROM {} "
-        "WHERE p.key = ?1 AND d.key = ?2 AND (?3 = '' OR s.name = ?3) AND (?4 = '' OR s.source_hash = ?4) "
-        "ORDER BY t.id",
-        select_trial_sql(), k_trials);
-    return sql;
-}
-
-const std::string& former_trials_sql() {
-    static const std::string sql = fmt::format(
-        "SELECT {} FROM {} WHERE {} AND s.name = ?5 AND s.source_hash <> ?6 ORDER BY t.median_ms, t.error_relative",
-        select_trial_sql(), k_trials, k_right);
-    return sql;
-}
-
-const std::string& winner_sql() {
-    static const std::string sql = fmt::format(
-        "SELECT {}, b.size, b.content_hash, b.compressed FROM {} LEFT JOIN binary b ON b.key = t.binary_key WHERE {} "
-        "ORDER BY t.dropped_early, t.rank_ms, t.error_relative",
-        select_trial_sql(), k_trials, k_right);
-    return sql;
-}
-
-constexpr std::string_view k_list_sql =
-    "WITH summary AS (SELECT problem, device, count(*) AS trials, sum(outcome = 'valid') AS valid, "
-    "                 max(created) AS updated FROM trial GROUP BY problem, device) "
-    "SELECT p.key, p.name, d.key, summary.trials, summary.valid, summary.updated, best.median_ms, best.error_relative, "
-    "       s.name "
-    "FROM summary JOIN problem p ON p.id = summary.problem JOIN device d ON d.id = summary.device "
-    "LEFT JOIN trial best ON best.id = ("
-    "    SELECT t.id FROM trial t WHERE t.problem = summary.problem AND t.device = summary.device "
-    "    AND t.outcome = 'valid' AND t.plan IS NOT NULL AND t.median_ms > 0 ORDER BY t.dropped_early, t.rank_ms, "
-    "t.error_relative "
-    "    LIMIT 1) "
-    "LEFT JOIN template s ON s.id = best.template ORDER BY summary.updated DESC, p.id DESC";
 
 }  // namespace
 
@@ -198,13 +136,12 @@ std::string Database::Impl::binary_key_of(std::int64_t problem, std::int64_t dev
 
 namespace {
 
-/// The machine code that follows the trial's columns in a row of `winner_sql`. Throws Error(bad_input).
-std::string read_binary(const sqlite::Statement& row) {
+/// The machine code whose size, hash and compressed content are in a row from `first` on. Throws Error(bad_input).
+std::string read_binary(const sqlite::Statement& row, int first) {
     const auto reject = [](const char* sentence) { throw Error(ErrorKind::bad_input, sentence); };
-    if (row.is_null(k_trial_column_count)) reject("its machine code is missing");
-    std::optional<std::string> binary =
-        decompress(row.blob(k_trial_column_count + 2), row.integer(k_trial_column_count));
-    if (!binary || binary->empty() || content_hash(*binary) != row.text(k_trial_column_count + 1)) {
+    if (row.is_null(first)) reject("its machine code is missing");
+    std::optional<std::string> binary = decompress(row.blob(first + 2), row.integer(first));
+    if (!binary || binary->empty() || content_hash(*binary) != row.text(first + 1)) {
         reject("its machine code is damaged");
     }
     return std::move(*binary);
@@ -221,7 +158,7 @@ std::optional<Winner> Database::Impl::winner(const std::string& problem_key, con
             Winner found;
             found.trial = read_trial(rows, problem_from(problem_key));
             check_plan(found.trial.outcome.plan, launched, device);
-            if (device.kind != DeviceKind::emulator) found.binary = read_binary(rows);
+            if (device.kind != DeviceKind::emulator) found.binary = read_binary(rows, k_trial_column_count);
             return found;
         } catch (const Error& error) {
             warn(fmt::format("trial {}", rows.integer(k_trial_column_count - 1)), error);
@@ -240,6 +177,18 @@ Database::~Database() = default;
 
 const std::filesystem::path& Database::path() const {
     return impl_->connection->path();
+}
+
+bool Database::has_machine_code(const std::string& key) const {
+    sqlite::Statement row = impl_->query("SELECT size, content_hash, compressed FROM binary WHERE key = ?");
+    row.bind(key);
+    if (!row.step()) return false;
+    try {
+        (void)read_binary(row, 0);
+        return true;
+    } catch (const Error&) {
+        return false;
+    }
 }
 
 std::int64_t Database::record(const DeviceInfo& device, const Trial& trial, const std::string& binary) {
@@ -320,7 +269,7 @@ std::optional<Winner> Database::winner_of_other_batch(const Problem& problem, co
 }
 
 std::vector<ProblemSummary> Database::list() const {
-    sqlite::Statement rows = impl_->query(k_list_sql);
+    sqlite::Statement rows = impl_->query(list_sql());
     std::vector<ProblemSummary> result;
     while (rows.step()) {
         try {

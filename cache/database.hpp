@@ -92,6 +92,9 @@ public:
     /// `binary` (may be empty) is stored compressed under outcome.binary_key. Returns the row's id.
     std::int64_t record(const DeviceInfo& device, const Trial& trial, const std::string& binary);
 
+    /// Whether the machine code that trials name by `key` is there and whole.
+    [[nodiscard]] bool has_machine_code(const std::string& key) const;
+
     /// Trials of one problem and device, oldest first; only those of `template_hash` unless it is empty.
     [[nodiscard]] std::vector<Trial> trials(const Problem& problem, const std::string& device_key,
                                             const std::string& template_name = {},

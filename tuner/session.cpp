@@ -305,12 +305,13 @@ void Session::finalists() {
 }
 
 // Whatever tolerance a program asks for, its winner must have its machine code: a trial may win only now, after others
-// were timed again, or within a stricter tolerance than that of the session that measured it.
+// were timed again, or within a stricter tolerance than that of the session that measured it, or the database has lost
+// it.
 void Session::store_code_of_winners() {
     if (device_.kind != DeviceKind::cuda) return;
     std::vector<Trial> without_code;
     for (const Trial* trial : winners_at_some_tolerance(log_.ranking())) {
-        if (trial->outcome.binary_key.empty()) without_code.push_back(*trial);
+        if (!log_.has_code(*trial)) without_code.push_back(*trial);
     }
     for (Trial& trial : without_code) {
         if (stop_.stop_requested()) return;

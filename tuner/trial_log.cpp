@@ -109,6 +109,19 @@ void TrialLog::record(const Trial& trial, const std::string& binary) {
     }
 }
 
+bool TrialLog::has_code(const Trial& trial) const {
+    const std::string& key = trial.outcome.binary_key;
+    if (key.empty() || database_ == nullptr) return !key.empty();
+    const bool waits = std::any_of(waiting_.begin(), waiting_.end(), [&](const Waiting& one) {
+        return !one.binary.empty() && trials_[one.trial].outcome.binary_key == key;
+    });
+    try {
+        return waits || database_->has_machine_code(key);
+    } catch (const Error&) {
+        return true;
+    }
+}
+
 bool TrialLog::store(const Waiting& one) {
     Trial& trial = trials_[one.trial];
     try {

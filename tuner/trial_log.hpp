@@ -61,6 +61,9 @@ public:
     /// that ranks before it is as accurate.
     [[nodiscard]] bool would_win(const Trial& trial) const;
 
+    /// Whether the trial's machine code is stored, or will be; true where the database cannot be asked.
+    [[nodiscard]] bool has_code(const Trial& trial) const;
+
 private:
     struct Waiting {
         std::size_t trial;  ///< its place in trials_

@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "cache/front.hpp"
+#include "tests/cache/scratch.hpp"
 #include "tests/tuner/pretended_scene.hpp"
 #include "tuner/strategies/random.hpp"
 
@@ -100,6 +101,23 @@ TEST_CASE("after sessions of any tolerances, in any order, each request gets its
             scene.check_served();
         }
     } while (std::next_permutation(order.begin(), order.end()));
+}
+
+TEST_CASE("a session that measures nothing makes the machine code again that the database has lost") {
+    for (const char* loss :
+         {"DELETE FROM binary", "UPDATE binary SET compressed = x'00'", "UPDATE binary SET size = size + 1"}) {
+        INFO(loss);
+        Scene scene;
+        (void)scene.tune(1e-2, false, 30);
+        test::run_sql(scene.database.path(), loss);
+        const TuneResult again = scene.tune(1e-2, false, 30);
+        CHECK(again.trials_measured == 0);
+        CHECK(again.warnings.empty());
+        const auto winner = scene.database.winner(test_problem(), scene.gpu.device(), 1e-2, false);
+        REQUIRE(winner);
+        CHECK(winner->trial.config == again.winner->config);
+        scene.check_served();
+    }
 }
 
 TEST_CASE("a stricter session reuses what it would try itself, and counts nothing else") {
