@@ -19,7 +19,7 @@ def side_of(time, error, family=None):
 
 
 class KeptPage:
-    """Results by (layer, mode, layout), and the sections on runs and conditions as they stand."""
+    """Results by (layer, mode, layout), runs as rows of their table with a command each, and what is said of clocks."""
 
     def __init__(self, path):
         try:
@@ -28,8 +28,9 @@ class KeptPage:
         except ValueError:
             text = ""
         self.results = {}
-        self.runs = self.section(text, r"## Runs?")
-        self.conditions = self.section(text, "## Clocks and warnings")
+        self.runs = list(self.runs_of(self.section(text, r"## Runs?")))
+        # Those of still earlier runs follow without a heading of their own.
+        self.conditions = re.sub(r"^### .*\n\n", "", self.section(text, "## Clocks and warnings"), flags=re.M)
         for mode, layout, body in re.findall(r"^### (\w+), (\w+)\n(.*?)(?=^##)", text, re.M | re.S):
             require(mode in MODES and layout in LAYOUTS, path, f"'### {mode}, {layout}' must be a mode and a layout")
             tolerance = re.search(r"^Tolerance ([0-9.e+-]+)\.$", body, re.M)
@@ -46,6 +47,14 @@ class KeptPage:
                 })
                 self.results[result.key] = result
         require(self.results, path, "must be a page that this command made, with results")
+
+    @staticmethod
+    def runs_of(text):
+        """Rows of the tables of runs, each with its command: the commands of a table follow it in its order."""
+        for table, commands in re.findall(r"((?:^\|.*\n)+)\n(?:(?!\||\d+\. ).*\n)+\n((?:^\d+\. .*(?:\n|\Z))+)", text, re.M):
+            rows = [[cell.strip() for cell in line.strip("|").split(" | ")] for line in table.splitlines()[2:]]
+            for row, command in zip(rows, re.findall(r"^\d+\. `(.*)`$", commands, re.M)):
+                yield row, command
 
     @staticmethod
     def section(text, head):

@@ -111,9 +111,9 @@ class PerformancePage(unittest.TestCase):
     def test_what_was_used_and_how_the_card_was_is_told(self):
         page = self.make(sample())
         for words in ("2026-11-29T20:40:00Z", "`tconv bench --layers x.yaml`", "580.159.04, CUDA 13.0", "9.19.0",
-                      "NVIDIA H200, cc 9.0, 132 multiprocessors", "| copy bandwidth | 3.95 TB/s |",
-                      "| fp32 rate | 65 TFLOP/s |", "| TF32 rate | 400 TFLOP/s |",
-                      "| bf16 and fp16 rate | not measured |", "| empty launch | 3.5 µs |", "| NVRTC | 13.0 |",
+                      "| NVIDIA H200, cc 9.0, 132 multiprocessors | 580.159.04, CUDA 13.0 | 13.0 | 9.19.0 |",
+                      "| NVRTC | cuDNN | copy | fp32 | TF32 | 16 bits | launch |",
+                      "| 3.95 | 65 | 400 | not measured | 3.5 |",
                       "- SM clock: 1755 to 1980 MHz", "- temperature: 41 °C", "- it \\| was hot: wins (fp32, nchw)",
                       "tools/performance_page"):
             self.assertIn(words, page)
@@ -149,6 +149,25 @@ class PerformancePage(unittest.TestCase):
         self.assertIn("- **bf16, nhwc**: all.", earlier)
         self.assertIn("2026-11-29T20:40:00Z", earlier)
         self.assertIn("it \\| was hot: wins (fp32, nchw)", page[page.index("### Of the earlier runs"):])
+
+    def test_runs_are_carried_once_each_with_their_commands(self):
+        runs = []
+        for number in (1, 2, 3):
+            run = sample()
+            run["started"], run["command"] = f"2026-11-30T0{number}:00:00Z", f"tconv bench --seed {number}"
+            runs.append(run)
+        former = self.folder / "former.md"
+        self.make(runs[0])
+        for run in (runs[1], runs[1], runs[2]):
+            former.write_text(self.page_path.read_text(encoding="utf-8"), encoding="utf-8")
+            page = self.make(run, options=["--keep", str(former)])
+        self.assertEqual(page.count("### Earlier runs"), 1)
+        for run in runs:
+            self.assertEqual(page.count(f"| {run['started']} |"), 1)
+            self.assertEqual(page.count(f"`{run['command']}`"), 1)
+        earlier = page[page.index("### Earlier runs"):]
+        self.assertLess(earlier.index("T02:00:00Z"), earlier.index("T01:00:00Z"))
+        self.assertLess(earlier.index("1. `tconv bench --seed 2`"), earlier.index("2. `tconv bench --seed 1`"))
 
     def test_a_page_that_is_none_is_refused(self):
         former = self.folder / "former.md"
