@@ -22,7 +22,7 @@ struct CopiedLines : Pieces<Size, Width> {
     __device__ __forceinline__ void copy(float (&target)[chunk][Size], const T* operand, i64 pitch,
                                          int channels) const {
         if constexpr (P::regular) {
-            if (!Zeros && offset[0] < 0) return;
+            if (!P::is_mine(0) || (!Zeros && offset[0] < 0)) return;
             // One address, and distances that do not change.
             constexpr int apart = threads / P::line;
             const T* source = operand + offset[0] + P::channel(0) * pitch;

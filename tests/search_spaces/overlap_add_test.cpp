@@ -39,7 +39,7 @@ TEST_CASE("accepted overlap_add configs of random small problems are exact in th
     test::Draw draw(131);
     int taken = 0;
     int alone = 0;
-    for (int round = 0; round < test::rounds(80); ++round) {
+    for (int round = 0; round < test::rounds(32); ++round) {
         const Problem p = draw_product_problem(draw);
         INFO(key(p));
         if (!overlap_add().refusal(p, test::emulated().device->info()).empty()) continue;
@@ -51,8 +51,8 @@ TEST_CASE("accepted overlap_add configs of random small problems are exact in th
                 overlap_add().plan(p, test::emulated().device->info(), defaults.front()).launches.size() == 1 ? 1 : 0;
         }
     }
-    CHECK(taken > test::rounds(40));
-    CHECK(alone > test::rounds(10));
+    CHECK(taken > test::rounds(16));
+    CHECK(alone > test::rounds(4));
 }
 
 TEST_CASE("a single input along an axis gives each product an output of its own") {
