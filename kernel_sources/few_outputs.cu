@@ -6,6 +6,7 @@
 // threads. Where the image is small the threads of a block share the channels of a box and add their sums at the end.
 #include "box_load.cuh"
 #include "box_store.cuh"
+#include "held.cuh"
 
 namespace tconv::few_outputs {
 
@@ -189,15 +190,6 @@ __device__ __forceinline__ void begin_sums(Sums& sums, const Element* bias, cons
     }
 }
 
-/// No change, which the assembler cannot know: sums that are stored in vectors would else lie in neighbouring registers
-/// all along, where a third more of the multiplications read two registers of one bank.
-__device__ __forceinline__ void loosen(Sums& sums) {
-    float* flat = &sums[0][0][0][0];
-#pragma unroll
-    for (int i = 0; i < sum_count; ++i)
-        flat[i] = __uint_as_float(__float_as_uint(flat[i]) ^ blockIdx.y);
-}
-
 }  // namespace tconv::few_outputs
 
 extern "C" __global__ void __launch_bounds__(tconv::config::threads* tconv::config::splits, tconv::config::min_blocks)
@@ -235,7 +227,7 @@ extern "C" __global__ void __launch_bounds__(tconv::config::threads* tconv::conf
     } else {
         Element* first = entry + output_offset(thread);
         if (stores) {
-            if constexpr (store_width > 1) loosen(sums);
+            if constexpr (store_width > 1) loosen<sum_count>(&sums[0][0][0][0]);
             if constexpr (!channels_last) {
                 store_rows(sums, first, thread);
             } else if constexpr (channels == problem::out_channels) {

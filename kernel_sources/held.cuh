@@ -34,4 +34,13 @@ __device__ __forceinline__ T* held_shared(T* address) {
 }
 #endif
 
+/// No change, which the assembler cannot know: sums that are stored in vectors would else lie in neighbouring registers
+/// all along, and more of the multiplications read two registers of one bank.
+template <int Count>
+__device__ __forceinline__ void loosen(float* sums) {
+#pragma unroll
+    for (int i = 0; i < Count; ++i)
+        sums[i] = __uint_as_float(__float_as_uint(sums[i]) ^ blockIdx.y);
+}
+
 }  // namespace tconv

@@ -29,20 +29,6 @@ constexpr bool shared_step_ring = share_weights || (share_input && !reuse);
 constexpr bool shared_input_ring = share_input;
 constexpr u16 k_all_blocks = (1 << cluster_blocks) - 1;
 
-/// A place in a ring, and the parity of its barriers' current phase.
-template <int Count>
-struct Turn {
-    int stage = 0;
-    u32 parity = 0;
-    /// Even as often as odd.
-    __device__ __forceinline__ u32 number() const { return stage + parity; }
-    __device__ __forceinline__ void advance() {
-        if (++stage < Count) return;
-        stage = 0;
-        parity ^= 1;
-    }
-};
-
 /// Raw slices of boxes that are packed inside the block (hopper_block_pack.cuh), and the warps that pack.
 constexpr int raw_stages = config::raw_stages;
 constexpr int raw_stage = config::raw_stage_bytes;

@@ -46,16 +46,7 @@ struct Pipeline {
     Barrier* met;    // all warps of the team are there
 };
 
-/// A place in the ring, and the parity of its barriers' current phase.
-struct Turn {
-    int stage = 0;
-    u32 parity = 0;
-    __device__ __forceinline__ void advance() {
-        if (++stage < stages) return;
-        stage = 0;
-        parity ^= 1;
-    }
-};
+using Turn = tconv::Turn<stages>;
 
 __device__ __forceinline__ Pipeline make_pipeline() {
     unsigned char* shared = dynamic_shared<unsigned char>();

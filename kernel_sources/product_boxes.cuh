@@ -32,16 +32,7 @@ __device__ __forceinline__ Ring make_ring() {
     return ring;
 }
 
-/// A stage, and the parity of its barriers' current phase.
-struct Turn {
-    int stage = 0;
-    u32 parity = 0;
-    __device__ __forceinline__ void advance() {
-        if (++stage < config::stages) return;
-        stage = 0;
-        parity ^= 1;
-    }
-};
+using Turn = tconv::Turn<config::stages>;
 
 /// The next chunk to be copied, as little of it as copies need.
 struct Feed {

@@ -5,7 +5,7 @@
 // tile, and they meet in shared memory.
 #pragma once
 
-#include "tconv.cuh"
+#include "held.cuh"
 
 namespace tconv::quads {
 
@@ -122,15 +122,6 @@ __device__ __forceinline__ void multiply(Sums& sums, const Operands& operands) {
                        sum);
         }
     }
-}
-
-/// No change, which the assembler cannot know: sums that are stored in vectors would else lie in neighbouring registers
-/// all along, and more of the multiplications read two registers of one bank.
-__device__ __forceinline__ void loosen(Sums& sums) {
-    float* flat = &sums[0][0][0][0];
-#pragma unroll
-    for (int i = 0; i < quads_m * quads_n * k_quad * k_quad; ++i)
-        flat[i] = __uint_as_float(__float_as_uint(flat[i]) ^ blockIdx.y);
 }
 
 __device__ __forceinline__ void multiply_chunk(Sums& sums, const Chunk& from) {
@@ -311,7 +302,7 @@ __device__ __forceinline__ void multiply_tiles(Work& work) {
         give_sums(shared.exchange, sums);
         __syncthreads();
         if (more) start_next_tile(shared.ring, work);
-        if constexpr (channel_groups == 1) loosen(sums);
+        if constexpr (channel_groups == 1) loosen<k_quad * k_quad * lane_quads>(&sums[0][0][0][0]);
         store_sums(work, sums, shared.exchange);
     }
 }

@@ -35,6 +35,20 @@ __device__ __forceinline__ u32 swizzled(u32 offset) {
     }
 }
 
+/// A place in a ring, and the parity of its barriers' current phase.
+template <int Count>
+struct Turn {
+    int stage = 0;
+    u32 parity = 0;
+    /// Even as often as odd.
+    __device__ __forceinline__ u32 number() const { return stage + parity; }
+    __device__ __forceinline__ void advance() {
+        if (++stage < Count) return;
+        stage = 0;
+        parity ^= 1;
+    }
+};
+
 #ifdef TCONV_EMULATOR
 
 /// Makes a barrier whose phases take `arrivals` arrivals (1 to 2^20 - 1). One thread; the others use it after
