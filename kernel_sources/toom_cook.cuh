@@ -73,28 +73,25 @@ __device__ constexpr Matrices<Outputs, Taps> matrices() {
     return m;
 }
 
-/// The three matrices, each with its extents and at<row, column>.
+/// The three matrices, each with its extents and at(row, column), for constants.
 template <int Outputs, int Taps>
 struct Filter {
     static constexpr Matrices<Outputs, Taps> all = matrices<Outputs, Taps>();
     struct OfOutputs {
         static constexpr int rows = Outputs;
         static constexpr int columns = Outputs + Taps - 1;
-        template <int R, int C>
-        static constexpr float at = static_cast<float>(all.a[R][C]);
+        __device__ static constexpr double at(int row, int column) { return all.a[row][column]; }
     };
     struct OfInputs {
         static constexpr int rows = Outputs + Taps - 1;
         static constexpr int columns = rows;
-        template <int R, int C>
-        static constexpr float at = static_cast<float>(all.b[R][C]);
+        __device__ static constexpr double at(int row, int column) { return all.b[row][column]; }
     };
     /// Taps in the order of the kernel: tap j reads the input j places before the output's own.
     struct OfTaps {
         static constexpr int rows = Outputs + Taps - 1;
         static constexpr int columns = Taps;
-        template <int R, int C>
-        static constexpr float at = static_cast<float>(all.g[R][Taps - 1 - C]);
+        __device__ static constexpr double at(int row, int column) { return all.g[row][Taps - 1 - column]; }
     };
 };
 
@@ -111,33 +108,66 @@ __device__ __forceinline__ void for_each_number(const Body& body) {
     }
 }
 
-/// sum + Factor * value in as few instructions as the factor needs; `Empty`: there is no sum yet.
+/// sum + factor * value in as few instructions as the factor needs; `Empty`: there is no sum yet.
 template <bool Empty>
 __device__ __forceinline__ float add_product(float sum, float factor, float value) {
     if constexpr (Empty) return factor == 1 ? value : factor == -1 ? -value : factor * value;
     return factor == 1 ? sum + value : factor == -1 ? sum - value : fmaf(factor, value, sum);
 }
 
-/// True where row R of a matrix has nothing before column C.
-template <class Matrix, int R, int C>
-__device__ constexpr bool is_first() {
-    if constexpr (C == 0) {
-        return true;
-    } else {
-        return Matrix::template at<R, C - 1> == 0 && is_first<Matrix, R, C - 1>();
+/// Of every `Every`-th column from `From` on the one that the sum of row R begins with: the last, or one whose factor
+/// is 1 and no instruction; -1 where all are 0.
+template <class Matrix, int R, int From, int Every>
+__device__ constexpr int first_summand() {
+    int first = -1;
+    for (int c = From; c < Matrix::columns; c += Every) {
+        if (Matrix::at(R, c) != 0 && (first < 0 || Matrix::at(R, first) != 1)) first = c;
     }
+    return first;
 }
 
-/// Row R of a matrix times a line of values that lie `Step` apart.
-template <class Matrix, int R, int Step>
+/// Row R of a matrix over `Scale` times a line of values that lie `Step` apart, of every `Every`-th column from `From`
+/// on.
+template <class Matrix, int R, int Step, int From = 0, int Every = 1, bool Scaled = false>
 __device__ __forceinline__ float row_times(const float* line) {
-    float sum = 0;
+    constexpr int first = first_summand<Matrix, R, From, Every>();
+    if constexpr (first < 0) return 0;
+    constexpr double scale = Scaled ? Matrix::at(R, first) : 1;
+    float sum = add_product<true>(0, static_cast<float>(Matrix::at(R, first) / scale), line[first * Step]);
     for_each_number<Matrix::columns>([&](auto column) {
         constexpr int c = decltype(column)::value;
-        constexpr float factor = Matrix::template at<R, c>;
-        if constexpr (factor != 0) sum = add_product<is_first<Matrix, R, c>()>(sum, factor, line[c * Step]);
+        constexpr float factor = static_cast<float>(Matrix::at(R, c) / scale);
+        if constexpr (factor != 0 && c != first && c >= From && (c - From) % Every == 0)
+            sum = add_product<false>(sum, factor, line[c * Step]);
     });
     return sum;
+}
+
+/// True where rows R and R + 1 differ by the signs of their odd columns alone, as inputs' do at points x and -x.
+template <class Matrix, int R>
+__device__ constexpr bool rows_are_pair() {
+    if (R < 0 || R + 1 >= Matrix::rows || first_summand<Matrix, (R < 0 ? 0 : R), 1, 2>() < 0) return false;
+    for (int c = 0; c < Matrix::columns; ++c) {
+        if (Matrix::at(R + 1, c) != (c % 2 == 0 ? Matrix::at(R, c) : -Matrix::at(R, c))) return false;
+    }
+    return true;
+}
+
+/// A matrix times one line; rows that are a pair share their even and odd columns' sums.
+template <class Matrix, int Step>
+__device__ __forceinline__ void times(const float* line, float* to) {
+    for_each_number<Matrix::rows>([&](auto row) {
+        constexpr int r = decltype(row)::value;
+        if constexpr (rows_are_pair<Matrix, r>()) {
+            constexpr float factor = static_cast<float>(Matrix::at(r, first_summand<Matrix, r, 1, 2>()));
+            const float even = row_times<Matrix, r, Step, 0, 2>(line);
+            const float odd = row_times<Matrix, r, Step, 1, 2, true>(line);
+            to[r * Step] = add_product<false>(even, factor, odd);
+            to[(r + 1) * Step] = add_product<false>(even, -factor, odd);
+        } else if constexpr (!rows_are_pair<Matrix, r - 1>()) {
+            to[r * Step] = row_times<Matrix, r, Step>(line);
+        }
+    });
 }
 
 /// Applies a matrix along the middle axis: [Outer][columns][Inner] to [Outer][rows][Inner].
@@ -147,13 +177,9 @@ __device__ __forceinline__ void apply(const float (&from)[Outer * Matrix::column
 #pragma unroll
     for (int outer = 0; outer < Outer; ++outer) {
 #pragma unroll
-        for (int inner = 0; inner < Inner; ++inner) {
-            for_each_number<Matrix::rows>([&](auto row) {
-                constexpr int r = decltype(row)::value;
-                to[(outer * Matrix::rows + r) * Inner + inner] =
-                    row_times<Matrix, r, Inner>(from + outer * Matrix::columns * Inner + inner);
-            });
-        }
+        for (int inner = 0; inner < Inner; ++inner)
+            times<Matrix, Inner>(from + outer * Matrix::columns * Inner + inner,
+                                 to + outer * Matrix::rows * Inner + inner);
     }
 }
 

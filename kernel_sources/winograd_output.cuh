@@ -58,7 +58,7 @@ __device__ __forceinline__ void add_class(Outputs& outputs, const D& of_d, const
             apply<typename H::Transform::OfOutputs, 1, AxisW::tile>(by_w, by_h);
             toom_cook::for_each_number<AxisD::tile>([&](auto position) {
                 constexpr int d = decltype(position)::value;
-                constexpr float factor = OfDepth::template at<d, p>;
+                constexpr float factor = static_cast<float>(OfDepth::at(d, p));
                 if constexpr (factor != 0) {
 #pragma unroll
                     for (int i = 0; i < AxisH::tile * AxisW::tile; ++i) {
