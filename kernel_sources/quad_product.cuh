@@ -36,15 +36,17 @@ __device__ __forceinline__ int thread_of_group() {
     return static_cast<int>(channel_groups == 1 ? threadIdx.x : threadIdx.x % group_threads);
 }
 
-/// Where a lane's quads begin in the tile.
+/// Where a lane's quads begin in the tile. Lanes 2n and 2n + 1 have the same rows, lanes 4n + i and 4n + 2 + i the same
+/// columns: a warp's read of 16-byte vectors takes two cycles of shared memory where neighbours of one of these kinds
+/// read the same, and else four.
 __device__ __forceinline__ int quad_row(int quad) {
     const u32 warp = threadIdx.x % group_threads / 32 % warps_m;
-    const u32 lane = threadIdx.x % 32 % lanes_m;
+    const u32 lane = threadIdx.x % 32 / 2 % lanes_m;
     return static_cast<int>(warp * warp_m + (quad * lanes_m + lane) * k_quad);
 }
 __device__ __forceinline__ int quad_column(int quad) {
     const u32 warp = threadIdx.x % group_threads / 32 / warps_m;
-    const u32 lane = threadIdx.x % 32 / lanes_m;
+    const u32 lane = threadIdx.x % 32 / (2 * lanes_m) * 2 + threadIdx.x % 2;
     return static_cast<int>(warp * warp_n + (quad * lanes_n + lane) * k_quad);
 }
 
