@@ -317,7 +317,7 @@ __device__ __forceinline__ void multiply_tile(Sums& sums, Chunk* ring, Work& wor
         const bool last = group_chunk == round || left == 0;
         if (last) {
             if (number + 1 < work.end_chunk()) {
-                // The registers hold what follows the chunk that the stage before had.
+                // What was loaded to registers a chunk ago, for the stage that had been read then.
                 if constexpr (Work::passes) {
                     if (number - 1 + stages < work.end_chunk()) work.finish(ring[(read + stages - 1) % stages], 0);
                 }
