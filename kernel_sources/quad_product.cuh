@@ -36,18 +36,27 @@ __device__ __forceinline__ int thread_of_group() {
     return static_cast<int>(channel_groups == 1 ? threadIdx.x : threadIdx.x % group_threads);
 }
 
-/// Where a lane's quads begin in the tile. Lanes 2n and 2n + 1 have the same rows, lanes 4n + i and 4n + 2 + i the same
-/// columns: a warp's read of 16-byte vectors takes two cycles of shared memory where neighbours of one of these kinds
-/// read the same, and else four.
+/// A warp's read of 16-byte vectors takes two cycles of shared memory where all lanes read what their neighbour does,
+/// or all what the one two further does, and else four. In pairs, lanes 2n and 2n + 1 have the same rows, and lanes 4n
+/// + i and 4n + 2 + i the same columns: that pays where a lane has few products of what it reads.
+constexpr bool lanes_in_pairs = quads_m * quads_n <= 2;
+/// A lane's place along the rows and the columns of its warp.
+__device__ __forceinline__ int lane_row() {
+    return static_cast<int>(lanes_in_pairs ? threadIdx.x % 32 / 2 % lanes_m : threadIdx.x % 32 % lanes_m);
+}
+__device__ __forceinline__ int lane_column() {
+    return static_cast<int>(lanes_in_pairs ? threadIdx.x % 32 / (2 * lanes_m) * 2 + threadIdx.x % 2
+                                           : threadIdx.x % 32 / lanes_m);
+}
+
+/// Where a lane's quads begin in the tile.
 __device__ __forceinline__ int quad_row(int quad) {
-    const u32 warp = threadIdx.x % group_threads / 32 % warps_m;
-    const u32 lane = threadIdx.x % 32 / 2 % lanes_m;
-    return static_cast<int>(warp * warp_m + (quad * lanes_m + lane) * k_quad);
+    const int warp = static_cast<int>(threadIdx.x % group_threads / 32 % warps_m);
+    return warp * warp_m + (quad * lanes_m + lane_row()) * k_quad;
 }
 __device__ __forceinline__ int quad_column(int quad) {
-    const u32 warp = threadIdx.x % group_threads / 32 / warps_m;
-    const u32 lane = threadIdx.x % 32 / (2 * lanes_m) * 2 + threadIdx.x % 2;
-    return static_cast<int>(warp * warp_n + (quad * lanes_n + lane) * k_quad);
+    const int warp = static_cast<int>(threadIdx.x % group_threads / 32 / warps_m);
+    return warp * warp_n + (quad * lanes_n + lane_column()) * k_quad;
 }
 
 /// A stage: some channels of both operands.
@@ -132,10 +141,10 @@ private:
     }
 };
 
-/// A value of the shorter side meets all of the longer one in a row, back and forth, so that it is read once and few of
-/// the multiplications read two registers of one bank.
+/// A value of one side meets all of the other in a row, back and forth, so that it is read once and few of the
+/// multiplications read two registers of one bank. Which side suits the registers better differs from shape to shape.
 __device__ __forceinline__ void multiply(Sums& sums, const Operands& operands) {
-    constexpr bool by_rows = quads_m < quads_n;
+    constexpr bool by_rows = (quads_m >= quads_n) == (config::sum_order == 0);
     constexpr int lines = k_quad * (by_rows ? quads_m : quads_n);
     constexpr int length = k_quad * (by_rows ? quads_n : quads_m);
 #pragma unroll
