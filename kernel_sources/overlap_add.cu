@@ -9,6 +9,8 @@ namespace tconv::overlap_add {
 
 /// What a block multiplies, and what becomes of it.
 struct Work {
+    static constexpr bool passes = !input_copied || !weights_copied;
+
     const Element* input;
     const Element* weight;
     const Element* bias;
@@ -18,24 +20,16 @@ struct Work {
     Tile tile;
     Tile kept;
     CopiedPieces pieces;
-    Passing passing[stages - 1];
+    Passing passing[stages];
 
     __device__ __forceinline__ bool find(int number) { return find_tile(tile, number, rows); }
     __device__ __forceinline__ int first_chunk() const { return tile.first_chunk; }
     __device__ __forceinline__ int end_chunk() const { return tile.end_chunk; }
-    __device__ __forceinline__ void place() {
-        if constexpr (weights_copied) pieces.place_at(tile, rows);
-    }
+    __device__ __forceinline__ void place() { pieces.place_at(tile, rows, input, weight); }
     __device__ __forceinline__ void start(Chunk& target, int number, int slot) {
         const int channel = number * chunk;
         if (number >= tile.end_chunk) return;
-        constexpr bool whole = in_group % chunk == 0;
-        const int channels = in_group - channel;
-        if constexpr (input_copied)
-            pieces.input.copy<whole, false>(target.input, input + channel * channel_step, channel_step, channels);
-        if constexpr (weights_copied)
-            pieces.weight.copy<whole, false>(target.weight, weight + static_cast<i64>(channel) * columns, columns,
-                                             channels);
+        pieces.start(target, input, weight, in_group - channel);
         passing[slot].load(input, weight, tile, rows, channel);
     }
     __device__ __forceinline__ void finish(Chunk& target, int slot) const { passing[slot].store(target); }

@@ -29,25 +29,41 @@ __device__ __forceinline__ bool has_channel(int channel) {
     return in_group % chunk == 0 || channel < in_group;
 }
 
-using InputLines = CopiedLines<tile_m, input_vector>;
-using WeightLines = CopiedLines<tile_n, weight_vector>;
+using InputLines = CopiedLines<Element, tile_m, input_vector>;
+using WeightLines = CopiedLines<Element, tile_n, weight_vector>;
 
-/// The copied pieces of a tile's operands: which ones stays the same from chunk to chunk.
+/// The copied pieces of a tile's operands.
 struct CopiedPieces {
     InputLines input;
     WeightLines weight;
 
-    __device__ __forceinline__ void place_at(const Tile& tile, i64 rows) {
+    /// Those of the tile's first chunk are at hand.
+    __device__ __forceinline__ void place_at(const Tile& tile, i64 rows, const Element* input_tensor,
+                                             const Element* weight_tensor) {
+        const int channel = splits == 1 ? 0 : tile.first_chunk * chunk;
+        if constexpr (input_copied) {
 #pragma unroll
-        for (int i = 0; i < InputLines::places; ++i) {
-            const i64 row = tile.row + InputLines::place(i);
-            input.offset[i] = row < rows ? input_offset(tile.group, row) : -1;
+            for (int i = 0; i < InputLines::places; ++i) {
+                const i64 row = tile.row + InputLines::place(i);
+                input.place_at(i, row < rows, input_tensor + input_offset(tile.group, row) + channel * channel_step,
+                               channel_step);
+            }
         }
+        if constexpr (weights_copied) {
+            const i64 line = tile.group * in_group + channel;
 #pragma unroll
-        for (int i = 0; i < WeightLines::places; ++i) {
-            const int column = tile.column + WeightLines::place(i);
-            weight.offset[i] = column < columns ? tile.group * in_group * static_cast<i64>(columns) + column : -1;
+            for (int i = 0; i < WeightLines::places; ++i) {
+                const int column = tile.column + WeightLines::place(i);
+                weight.place_at(i, column < columns, weight_tensor + line * columns + column, columns);
+            }
         }
+    }
+    /// Starts the copies of the chunk at hand, which has `channels` channels unless all are whole.
+    __device__ __forceinline__ void start(Chunk& target, const Element* input_tensor, const Element* weight_tensor,
+                                          int channels) {
+        constexpr bool whole = in_group % chunk == 0;
+        if constexpr (input_copied) input.copy<whole, false>(target.input, input_tensor, channel_step, channels);
+        if constexpr (weights_copied) weight.copy<whole, false>(target.weight, weight_tensor, columns, channels);
     }
 };
 

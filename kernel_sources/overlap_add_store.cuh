@@ -24,6 +24,8 @@ __device__ __forceinline__ float bias_of(const Element* bias, int channel) {
 /// The tile's biases, which would be waited for when all else is done.
 __device__ __forceinline__ void prefetch_bias(const Element* bias, const Tile& tile) {
     if constexpr (problem::bias) {
+        // Copies of a body that is run once would only have to be fetched.
+#pragma unroll 1
         for (int i = static_cast<int>(threadIdx.x); i < tile_n; i += threads) {
             if (tile.column + i < columns) prefetch(bias + tile.group * out_group + column_at(tile.column + i).channel);
         }

@@ -36,16 +36,27 @@ __device__ __forceinline__ int thread_of_group() {
     return static_cast<int>(channel_groups == 1 ? threadIdx.x : threadIdx.x % group_threads);
 }
 
+/// A warp's read of 16-byte vectors takes two cycles of shared memory where all lanes read what their neighbour does,
+/// or all what the one two further does, and else four. In pairs, lanes 2n and 2n + 1 have the same rows, and lanes 4n
+/// + i and 4n + 2 + i the same columns: that pays where a lane has few products of what it reads.
+constexpr bool lanes_in_pairs = quads_m * quads_n <= 2;
+/// A lane's place along the rows and the columns of its warp.
+__device__ __forceinline__ int lane_row() {
+    return static_cast<int>(lanes_in_pairs ? threadIdx.x % 32 / 2 % lanes_m : threadIdx.x % 32 % lanes_m);
+}
+__device__ __forceinline__ int lane_column() {
+    return static_cast<int>(lanes_in_pairs ? threadIdx.x % 32 / (2 * lanes_m) * 2 + threadIdx.x % 2
+                                           : threadIdx.x % 32 / lanes_m);
+}
+
 /// Where a lane's quads begin in the tile.
 __device__ __forceinline__ int quad_row(int quad) {
-    const u32 warp = threadIdx.x % group_threads / 32 % warps_m;
-    const u32 lane = threadIdx.x % 32 % lanes_m;
-    return static_cast<int>(warp * warp_m + (quad * lanes_m + lane) * k_quad);
+    const int warp = static_cast<int>(threadIdx.x % group_threads / 32 % warps_m);
+    return warp * warp_m + (quad * lanes_m + lane_row()) * k_quad;
 }
 __device__ __forceinline__ int quad_column(int quad) {
-    const u32 warp = threadIdx.x % group_threads / 32 / warps_m;
-    const u32 lane = threadIdx.x % 32 / lanes_m;
-    return static_cast<int>(warp * warp_n + (quad * lanes_n + lane) * k_quad);
+    const int warp = static_cast<int>(threadIdx.x % group_threads / 32 / warps_m);
+    return warp * warp_n + (quad * lanes_n + lane_column()) * k_quad;
 }
 
 /// A stage: some channels of both operands.
@@ -87,27 +98,53 @@ struct Operands {
     float weight[quads_n][k_quad];
 };
 
-__device__ __forceinline__ void load_operands(Operands& operands, const Chunk& from, int channel) {
-#pragma unroll
-    for (int quad = 0; quad < quads_m; ++quad) {
-        const auto loaded = load<k_quad>(&from.input[channel][quad_row(quad)]);
-#pragma unroll
-        for (int i = 0; i < k_quad; ++i)
-            operands.input[quad][i] = loaded.v[i];
-    }
-#pragma unroll
-    for (int quad = 0; quad < quads_n; ++quad) {
-        const auto loaded = load<k_quad>(&from.weight[channel][quad_column(quad)]);
-#pragma unroll
-        for (int j = 0; j < k_quad; ++j)
-            operands.weight[quad][j] = loaded.v[j];
-    }
-}
+/// Where a lane reads operands, from some channel on.
+struct Reader {
+    const Chunk* ring;
+    // In bytes from there: numbers of 32 bits, where pointers would be of 64.
+    int input;
+    int weight;
 
-/// A value of the longer side meets all of the shorter one in a row, back and forth, so that it is read once and few of
-/// the multiplications read two registers of one bank.
+    __device__ __forceinline__ Reader(const Chunk* chunks, int channel)
+        : ring(chunks),
+          input(held(distance(&chunks->input[channel][quad_row(0)]))),
+          weight(held(distance(&chunks->weight[channel][quad_column(0)]))) {}
+    __device__ __forceinline__ void skip(int chunks, int channels) {
+        input += chunks * static_cast<int>(sizeof(Chunk)) + channels * static_cast<int>(sizeof(ring->input[0]));
+        weight += chunks * static_cast<int>(sizeof(Chunk)) + channels * static_cast<int>(sizeof(ring->weight[0]));
+    }
+    /// Those of the channel that lies `channel` later.
+    __device__ __forceinline__ void load(Operands& operands, int channel) const {
+#pragma unroll
+        for (int quad = 0; quad < quads_m; ++quad) {
+            const auto loaded = tconv::load<k_quad>(at(input) + channel * tile_m + quad * lanes_m * k_quad);
+#pragma unroll
+            for (int i = 0; i < k_quad; ++i)
+                operands.input[quad][i] = loaded.v[i];
+        }
+#pragma unroll
+        for (int quad = 0; quad < quads_n; ++quad) {
+            const auto loaded = tconv::load<k_quad>(at(weight) + channel * tile_n + quad * lanes_n * k_quad);
+#pragma unroll
+            for (int j = 0; j < k_quad; ++j)
+                operands.weight[quad][j] = loaded.v[j];
+        }
+    }
+
+private:
+    __device__ __forceinline__ int distance(const float* place) const {
+        return static_cast<int>(reinterpret_cast<const unsigned char*>(place) -
+                                reinterpret_cast<const unsigned char*>(ring));
+    }
+    __device__ __forceinline__ const float* at(int bytes) const {
+        return reinterpret_cast<const float*>(reinterpret_cast<const unsigned char*>(ring) + bytes);
+    }
+};
+
+/// A value of one side meets all of the other in a row, back and forth, so that it is read once and few of the
+/// multiplications read two registers of one bank. Which side suits the registers better differs from shape to shape.
 __device__ __forceinline__ void multiply(Sums& sums, const Operands& operands) {
-    constexpr bool by_rows = quads_m >= quads_n;
+    constexpr bool by_rows = (quads_m >= quads_n) == (config::sum_order == 0);
     constexpr int lines = k_quad * (by_rows ? quads_m : quads_n);
     constexpr int length = k_quad * (by_rows ? quads_n : quads_m);
 #pragma unroll
@@ -124,31 +161,9 @@ __device__ __forceinline__ void multiply(Sums& sums, const Operands& operands) {
     }
 }
 
-__device__ __forceinline__ void multiply_chunk(Sums& sums, const Chunk& from) {
-    constexpr int unrolled = group_chunk <= 10 ? group_chunk : group_chunk % 8 == 0 ? 8 : group_chunk / 2;
-    static_assert(group_chunk == unrolled || (group_chunk % unrolled == 0 && unrolled % 2 == 0), "rounds are alike");
-    const int begin = channel_group() * group_chunk;
-    Operands operands[2];
-    load_operands(operands[0], from, begin);
-    const auto multiply_round = [&](int first) {
-#pragma unroll
-        for (int i = 0; i < unrolled; ++i) {
-            // The operands of the next channel are on their way while these are multiplied. Only behind the last one
-            // that is unrolled there may be none.
-            const int next = first + i + 1;
-            load_operands(operands[(i + 1) % 2], from, begin + (i + 1 < unrolled || next < group_chunk ? next : 0));
-            multiply(sums, operands[i % 2]);
-        }
-    };
-    // Not a loop of one round: as such the rounds of some shapes were not unrolled, and operands lay in local memory.
-    if constexpr (group_chunk == unrolled) {
-        multiply_round(0);
-    } else {
-#pragma unroll 1
-        for (int first = 0; first < group_chunk; first += unrolled)
-            multiply_round(first);
-    }
-}
+/// Channels that are multiplied without a branch, of a group's in a chunk.
+constexpr int round = group_chunk <= 10 ? group_chunk : group_chunk % 8 == 0 ? 8 : group_chunk / 2;
+static_assert(group_chunk == round || (group_chunk % round == 0 && round % 2 == 0), "rounds are alike");
 
 /// Where the groups' sums meet. Quads of a lane, rows first, go round the groups: each is stored by one of them, and
 /// the others give it their sums.
@@ -240,30 +255,96 @@ struct Shared {
     Exchange exchange;
 };
 
+/// The last of the first chunks has slot 0 of the registers, from which each later one is finished.
+constexpr int slot_of(int stage) {
+    return (stage + 1) % stages;
+}
+
+/// Starts the first chunks of the tile at hand; what comes by way of registers takes all of their slots.
+template <class Work>
+__device__ __forceinline__ void start_tile(Chunk* ring, Work& work) {
+    work.place();
+    // One body where it can be: a block that has a tile or two waits for each instruction that it has not run before.
+#pragma unroll Work::passes ? stages : 1
+    for (int stage = 0; stage < stages; ++stage) {
+        work.start(ring[stage], work.first_chunk() + stage, slot_of(stage));
+        copy_async_commit();
+    }
+}
+
 /// All of a block's first chunks are on their way before one is waited for: there are no sums in the registers yet.
 template <class Work>
 __device__ __forceinline__ void start_first_tile(Chunk* ring, Work& work) {
-    work.place();
-#pragma unroll
-    for (int stage = 0; stage < stages - 1; ++stage) {
-        work.start(ring[stage], work.first_chunk() + stage, stage);
-        copy_async_commit();
-    }
+    start_tile(ring, work);
     work.meanwhile();
+    if constexpr (Work::passes) {
 #pragma unroll
-    for (int stage = 0; stage < stages - 1; ++stage) {
-        if (work.first_chunk() + stage < work.end_chunk()) work.finish(ring[stage], stage);
+        for (int stage = 0; stage < stages - 1; ++stage) {
+            if (work.first_chunk() + stage < work.end_chunk()) work.finish(ring[stage], slot_of(stage));
+        }
     }
 }
 
 template <class Work>
 __device__ __forceinline__ void start_next_tile(Chunk* ring, Work& work) {
-    work.place();
+    if constexpr (!Work::passes) {
+        start_tile(ring, work);
+    } else {
+        work.place();
 #pragma unroll
-    for (int stage = 0; stage < stages - 1; ++stage) {
-        work.start(ring[stage], work.first_chunk() + stage, 0);
-        copy_async_commit();
-        if (work.first_chunk() + stage < work.end_chunk()) work.finish(ring[stage], 0);
+        for (int stage = 0; stage < stages; ++stage) {
+            work.start(ring[stage], work.first_chunk() + stage, 0);
+            copy_async_commit();
+            if (stage + 1 < stages && work.first_chunk() + stage < work.end_chunk()) work.finish(ring[stage], 0);
+        }
+    }
+}
+
+/// Multiplies the chunks of the tile at hand, of which `stages` have been started. The operands of the next channel are
+/// on their way while those of one are multiplied. So it is from chunk to chunk: the barrier between two, the first
+/// operands of the next one and the copies to the stage that has been read go before the last products of a chunk.
+template <class Work>
+__device__ __forceinline__ void multiply_tile(Sums& sums, Chunk* ring, Work& work) {
+    Operands operands[2];
+    copy_async_wait<stages - 1>();
+    __syncthreads();
+    Reader reader(ring, channel_group() * group_chunk);
+    reader.load(operands[0], 0);
+    int number = work.first_chunk();
+    int stage = 0;
+    int left = group_chunk;
+#pragma unroll 1
+    while (number < work.end_chunk()) {
+#pragma unroll
+        for (int i = 0; i < round - 1; ++i) {
+            reader.load(operands[(i + 1) % 2], i + 1);
+            multiply(sums, operands[i % 2]);
+        }
+        reader.skip(0, round);
+        left -= round;
+        const int read = stage;
+        const bool last = group_chunk == round || left == 0;
+        if (last) {
+            if (number + 1 < work.end_chunk()) {
+                // What was loaded to registers a chunk ago, for the stage that had been read then.
+                if constexpr (Work::passes) {
+                    if (number - 1 + stages < work.end_chunk()) work.finish(ring[(read + stages - 1) % stages], 0);
+                }
+                copy_async_wait<stages - 2>();
+                __syncthreads();
+            }
+            ++number;
+            stage = stage + 1 == stages ? 0 : stage + 1;
+            reader.skip(stage - read, -group_chunk);
+            left = group_chunk;
+        }
+        reader.load(operands[round % 2], 0);
+        if (last) {
+            work.start(ring[held(read)], held(number) - 1 + stages, 0);
+            copy_async_commit();
+        }
+        multiply(sums, operands[(round - 1) % 2]);
+        if constexpr (round % 2 != 0) operands[0] = operands[1];
     }
 }
 
@@ -272,7 +353,7 @@ __device__ __forceinline__ void start_next_tile(Chunk* ring, Work& work) {
 /// - place(): works out what stays the same from chunk to chunk,
 /// - first_chunk(), end_chunk(): of the tile at hand,
 /// - start(chunk, number, slot): starts to bring a chunk of the tile at hand, if it has that one,
-/// - finish(chunk, slot): stores what of it has come by way of registers, which have `stages - 1` slots,
+/// - finish(chunk, slot): stores what of it has come by way of registers, which have `stages` slots,
 /// - meanwhile(): what else there is to do once the block's first chunks are on their way,
 /// - keep(), store(sums, place): `keep` notes the tile at hand, and `store` is told sums of the tile noted.
 template <class Work>
@@ -283,26 +364,14 @@ __device__ __forceinline__ void multiply_tiles(Work& work) {
     if (more) start_first_tile(shared.ring, work);
     while (more) {
         Sums sums = {};
-        int stage = 0;
-#pragma unroll 1
-        for (int c = work.first_chunk(); c < work.end_chunk(); ++c) {
-            copy_async_wait<stages - 2>();
-            __syncthreads();
-            const int ahead = c + stages - 1;
-            Chunk& target = shared.ring[stage == 0 ? stages - 1 : stage - 1];
-            work.start(target, ahead, 0);
-            copy_async_commit();
-            multiply_chunk(sums, shared.ring[stage]);
-            if (ahead < work.end_chunk()) work.finish(target, 0);
-            stage = stage + 1 == stages ? 0 : stage + 1;
-        }
+        multiply_tile(sums, shared.ring, work);
+        loosen<k_quad * k_quad * lane_quads>(&sums[0][0][0][0]);
         work.keep();
         number += static_cast<int>(gridDim.x);
         more = work.find(number);
         give_sums(shared.exchange, sums);
         __syncthreads();
         if (more) start_next_tile(shared.ring, work);
-        if constexpr (channel_groups == 1) loosen<k_quad * k_quad * lane_quads>(&sums[0][0][0][0]);
         store_sums(work, sums, shared.exchange);
     }
 }

@@ -17,10 +17,12 @@ struct Tile {
     int matrix;
 };
 
-using InputLines = CopiedLines<tile_m, k_quad>;
-using WeightLines = CopiedLines<tile_n, k_quad>;
+using InputLines = CopiedLines<float, tile_m, k_quad>;
+using WeightLines = CopiedLines<float, tile_n, k_quad>;
 
 struct Work {
+    static constexpr bool passes = false;
+
     const float* input;
     const float* weight;
     float* products;
@@ -43,32 +45,31 @@ struct Work {
     __device__ __forceinline__ int first_chunk() const { return 0; }
     __device__ __forceinline__ int end_chunk() const { return chunks; }
     __device__ __forceinline__ void place() {
-        place_input(0);
-#pragma unroll
-        for (int i = 0; i < WeightLines::places; ++i) {
-            const int column = tile.column + WeightLines::place(i);
-            weight_at.offset[i] = column < columns ? weight_line(tile.matrix, 0, 0) + column : -1;
-        }
+        if constexpr (AxisD::kept == 1) place_lines(0, 0);
     }
-    /// A later tap reads an earlier place along the depth; there are zeros before the first.
-    __device__ __forceinline__ void place_input(int kept_tap) {
+    /// The lines of a chunk. A later tap reads an earlier place along the depth; there are zeros before the first.
+    __device__ __forceinline__ void place_lines(int kept_tap, int channel) {
+        const i64 pitch = row_pitch(rows);
 #pragma unroll
         for (int i = 0; i < InputLines::places; ++i) {
             const int row = tile.row - kept_tap * plane + InputLines::place(i);
-            input_at.offset[i] = row >= 0 && row < rows ? input_line(tile.matrix, 0, row_pitch(rows)) + row : -1;
+            input_at.place_at(i, row >= 0 && row < rows, input + input_line(tile.matrix, channel, pitch) + row, pitch);
+        }
+#pragma unroll
+        for (int i = 0; i < WeightLines::places; ++i) {
+            const int column = tile.column + WeightLines::place(i);
+            weight_at.place_at(i, column < columns, weight + weight_line(tile.matrix, kept_tap, channel) + column,
+                               column_pitch);
         }
     }
     __device__ __forceinline__ void start(Chunk& target, int number, int) {
         if (number >= chunks) return;
-        const int kept_tap = number / channel_chunks;
         const int channel = number % channel_chunks * chunk;
-        const i64 pitch = row_pitch(rows);
-        if constexpr (AxisD::kept > 1) place_input(kept_tap);
+        if constexpr (AxisD::kept > 1) place_lines(number / channel_chunks, channel);
         constexpr bool whole = in_group % chunk == 0;
-        input_at.template copy<whole, (AxisD::kept > 1)>(target.input, input + channel * pitch, pitch,
-                                                         in_group - channel);
-        weight_at.template copy<whole, false>(target.weight, weight + weight_line(0, kept_tap, channel), column_pitch,
-                                              in_group - channel);
+        const int channels = in_group - channel;
+        input_at.template copy<whole, (AxisD::kept > 1)>(target.input, input, row_pitch(rows), channels);
+        weight_at.template copy<whole, false>(target.weight, weight, column_pitch, channels);
     }
     __device__ __forceinline__ void finish(Chunk&, int) const {}
     __device__ __forceinline__ void meanwhile() const {}
