@@ -19,7 +19,7 @@
 namespace tconv {
 namespace {
 
-constexpr std::size_t k_most_warnings = 16;
+constexpr std::size_t k_most_open_warnings = 16;
 
 const char* name_of(DeviceKind kind) {
     return kind == DeviceKind::cuda ? "cuda" : "emulator";
@@ -34,7 +34,7 @@ struct Database::Impl {
     sqlite::Statement query(std::string_view sql) { return connection->query(sql); }
 
     void warn(const std::string& about, const Error& reason) {
-        if (warnings.size() >= k_most_warnings) return;
+        if (warnings.size() >= k_most_open_warnings) return;
         warnings.push_back(fmt::format("{} of the database '{}' is passed over: {}", about, connection->path().string(),
                                        reason.what()));
     }

@@ -24,7 +24,7 @@ constexpr std::array<std::pair<ArgumentKind, const char*>, 9> k_argument_names{{
     {ArgumentKind::tensor_map, "tensor_map"},
 }};
 
-[[noreturn]] void reject(const std::string& sentence) {
+[[noreturn]] void reject_text(const std::string& sentence) {
     throw Error(ErrorKind::bad_input, sentence);
 }
 
@@ -42,7 +42,8 @@ std::string_view name_of(ArgumentKind kind) {
 ArgumentKind kind_of(const std::string& name) {
     const auto* const found = std::find_if(k_argument_names.begin(), k_argument_names.end(),
                                            [&](const auto& entry) { return name == entry.second; });
-    if (found == k_argument_names.end()) reject(fmt::format("launch plan has an unknown argument kind ({})", name));
+    if (found == k_argument_names.end())
+        reject_text(fmt::format("launch plan has an unknown argument kind ({})", name));
     return found->first;
 }
 
@@ -151,7 +152,7 @@ LaunchPlan launch_plan_from_json(const std::string& text) {
             plan.launches.push_back(launch_from_json(launch));
         return plan;
     } catch (const Json::exception& error) {
-        reject(fmt::format("launch plan cannot be read: {}", error.what()));
+        reject_text(fmt::format("launch plan cannot be read: {}", error.what()));
     }
 }
 

@@ -11,7 +11,7 @@
 namespace tconv {
 namespace {
 
-constexpr int k_patience = 8;  // trials that are refused before the rest waits on
+constexpr int k_refusal_patience = 8;  // trials that are refused before the rest waits on
 
 bool is_of(const Trial& trial, const std::string& template_name, const Config& config) {
     return trial.template_name == template_name && trial.config == config;
@@ -137,7 +137,7 @@ void TrialLog::store_waiting() {
     // One that can never be stored shall not hold up the others, nor a database that takes nothing the session.
     int failures = 0;
     std::erase_if(waiting_, [&](const Waiting& one) {
-        const bool stored = failures < k_patience && store(one);
+        const bool stored = failures < k_refusal_patience && store(one);
         if (!stored) ++failures;
         return stored;
     });

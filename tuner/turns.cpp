@@ -5,10 +5,10 @@
 namespace tconv {
 namespace {
 
-constexpr std::int64_t k_right_trials = 8;    // a family is judged by so many
-constexpr std::int64_t k_patience = 24;       // or by so many proposals where hardly any is right
-constexpr double k_least_weight = 1.0 / 32;   // a slow family's luck may still turn
-constexpr double k_least_promise = 1.0 / 16;  // and a guess may be wrong
+constexpr std::int64_t k_right_trials = 8;     // a family is judged by so many
+constexpr std::int64_t k_right_patience = 24;  // or by so many proposals where hardly any is right
+constexpr double k_least_weight = 1.0 / 32;    // a slow family's luck may still turn
+constexpr double k_least_promise = 1.0 / 16;   // and a guess may be wrong
 
 double square(double value) {
     return value * value;
@@ -36,7 +36,7 @@ void Turns::report(std::size_t family, std::optional<double> milliseconds) {
 
 // What was reported without a proposal of this session, stored trials, counts as tried too.
 bool Turns::is_new(const Family& family) {
-    return family.right < k_right_trials && std::max(family.proposals, family.reported) < k_patience;
+    return family.right < k_right_trials && std::max(family.proposals, family.reported) < k_right_patience;
 }
 
 double Turns::weight(const Family& family) const {

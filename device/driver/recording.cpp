@@ -7,7 +7,7 @@
 namespace tconv::cuda {
 namespace {
 
-struct Calls {
+struct CaptureCalls {
     template <class Function>
     using Pointer = Function*;
 
@@ -23,18 +23,18 @@ struct Calls {
 #undef TCONV_DRIVER_CALL
 };
 
-const Calls& calls() {
-    static const Calls table;
+const CaptureCalls& capture_calls() {
+    static const CaptureCalls table;
     return table;
 }
 
 /// A stream of its own: the default one cannot be captured.
 class Stream {
 public:
-    Stream() { check(calls().stream_create(&handle_, CU_STREAM_NON_BLOCKING), "cuStreamCreate"); }
+    Stream() { check(capture_calls().stream_create(&handle_, CU_STREAM_NON_BLOCKING), "cuStreamCreate"); }
     Stream(const Stream&) = delete;
     Stream& operator=(const Stream&) = delete;
-    ~Stream() { calls().stream_destroy(handle_); }
+    ~Stream() { capture_calls().stream_destroy(handle_); }
     [[nodiscard]] CUstream handle() const { return handle_; }
 
 private:
@@ -47,7 +47,7 @@ public:
     Graph(const Graph&) = delete;
     Graph& operator=(const Graph&) = delete;
     ~Graph() {
-        if (handle_ != nullptr) calls().destroy_graph(handle_);
+        if (handle_ != nullptr) capture_calls().destroy_graph(handle_);
     }
     [[nodiscard]] CUgraph handle() const { return handle_; }
 
@@ -58,8 +58,8 @@ private:
 class GraphRecording final : public Recording {
 public:
     explicit GraphRecording(CUgraphExec instance) : instance_(instance) {}
-    ~GraphRecording() override { calls().destroy_instance(instance_); }
-    void replay() override { check(calls().launch(instance_, nullptr), "cuGraphLaunch"); }
+    ~GraphRecording() override { capture_calls().destroy_instance(instance_); }
+    void replay() override { check(capture_calls().launch(instance_, nullptr), "cuGraphLaunch"); }
 
 private:
     CUgraphExec instance_;
@@ -67,16 +67,17 @@ private:
 
 CUgraph capture(const std::function<void(StreamHandle)>& work) {
     const Stream stream;
-    check(calls().begin(stream.handle(), CU_STREAM_CAPTURE_MODE_THREAD_LOCAL), "cuStreamBeginCapture");
+    check(capture_calls().begin(stream.handle(), CU_STREAM_CAPTURE_MODE_THREAD_LOCAL), "cuStreamBeginCapture");
     CUgraph graph = nullptr;
     try {
         work(stream.handle());
     } catch (...) {
         // The capture is ended in any case, so that the thread can go on.
-        if (calls().end(stream.handle(), &graph) == CUDA_SUCCESS && graph != nullptr) calls().destroy_graph(graph);
+        if (capture_calls().end(stream.handle(), &graph) == CUDA_SUCCESS && graph != nullptr)
+            capture_calls().destroy_graph(graph);
         throw;
     }
-    check(calls().end(stream.handle(), &graph), "cuStreamEndCapture");
+    check(capture_calls().end(stream.handle(), &graph), "cuStreamEndCapture");
     return graph;
 }
 
@@ -85,7 +86,7 @@ CUgraph capture(const std::function<void(StreamHandle)>& work) {
 std::unique_ptr<Recording> record_graph(const std::function<void(StreamHandle)>& work) {
     const Graph graph(capture(work));
     CUgraphExec instance = nullptr;
-    check(calls().instantiate(&instance, graph.handle(), 0), "cuGraphInstantiateWithFlags");
+    check(capture_calls().instantiate(&instance, graph.handle(), 0), "cuGraphInstantiateWithFlags");
     return std::make_unique<GraphRecording>(instance);
 }
 

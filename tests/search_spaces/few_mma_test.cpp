@@ -50,11 +50,15 @@ TEST_CASE("accepted few_mma configs of random small problems are exact in the em
 TEST_CASE("every value of every parameter of the few_mma family is exact in the emulator") {
     // Volumes, images and signals; rows of whole vectors and odd ones; lines without taps and lines that end early.
     const std::vector<Problem> problems{
-        parse_key("2d n9 ci40 co4 g1 i70x24 k4x4 s2x4 p1x1 op0x2 d1x1 bias f16 nhwc"),
-        parse_key("3d n2 ci20 co1 g1 i5x70x8 k3x4x3 s2x2x2 p1x1x0 op0x0x1 d1x1x1 bias bf16 nchw"),
+        parse_key("2d n9 ci40 co4 g1 i5x24 k4x4 s2x4 p1x1 op0x2 d1x1 bias f16 nhwc"),
+        parse_key("3d n2 ci20 co1 g1 i4x10x8 k3x4x3 s2x2x2 p1x1x0 op0x0x1 d1x1x1 bias bf16 nchw"),
         parse_key("2d n3 ci20 co3 g1 i8x32 k2x5 s3x2 p0x2 op1x1 d2x1 bias f32 nchw"),
-        parse_key("1d n2 ci140 co1 g1 i5000 k4 s8 p1 op5 d1 nobias bf16 nhwc"),
+        parse_key("1d n2 ci140 co1 g1 i150 k4 s8 p1 op5 d1 nobias bf16 nhwc"),
         parse_key("2d n2 ci70 co2 g1 i9x13 k4x4 s2x2 p1x1 op0x0 d1x1 nobias f32 nhwc"),
+        // Many tiles along each axis.
+        parse_key("2d n1 ci16 co2 g1 i66x8 k2x2 s2x2 p0x0 op0x0 d1x1 bias f16 nhwc"),
+        parse_key("3d n1 ci8 co1 g1 i2x66x8 k2x2x2 s2x2x2 p0x0x0 op0x0x0 d1x1x1 bias bf16 nchw"),
+        parse_key("1d n1 ci8 co1 g1 i4200 k4 s8 p1 op5 d1 nobias bf16 nhwc"),
     };
     test::check_every_value("few_mma", problems, 223);
 }

@@ -29,7 +29,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t k_most_complaints = 16384;
 constexpr std::chrono::milliseconds k_moment{700};     // for a worker to see that its input is closed
-constexpr std::chrono::seconds k_patience{1};          // for an end that is coming by itself
+constexpr std::chrono::seconds k_end_patience{1};      // for an end that is coming by itself
 constexpr std::chrono::seconds k_patience_killed{10};  // a process inside a driver can take its time to die
 
 struct Pipe {
@@ -262,7 +262,7 @@ ProcessEnd ChildProcess::kill() {
 }
 
 ProcessEnd ChildProcess::wait() {
-    wait_until(Clock::now() + k_patience);
+    wait_until(Clock::now() + k_end_patience);
     if (!end_) {
         kill();
         end_->killed = true;
