@@ -25,4 +25,9 @@ private:
     ErrorKind kind_;
 };
 
+/// Refuses a caller's value.
+[[noreturn]] inline void reject(const std::string& sentence) {
+    throw Error(ErrorKind::bad_input, sentence);
+}
+
 }  // namespace tconv

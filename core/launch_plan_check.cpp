@@ -12,18 +12,14 @@ constexpr std::int64_t k_max_batch_tile = 65536;
 constexpr std::size_t k_max_arguments = 64;
 constexpr std::size_t k_max_values = 256;  // a kernel takes 4 KiB of arguments at most; this is half of that
 
-[[noreturn]] void reject_plan(const std::string& sentence) {
-    throw Error(ErrorKind::bad_input, sentence);
-}
-
 void check_batch(const Launch& launch) {
     if (launch.batch_axis < -1 || launch.batch_axis > 2) {
-        reject_plan(fmt::format("batch_axis ({}) must be -1, 0, 1 or 2", launch.batch_axis));
+        reject(fmt::format("batch_axis ({}) must be -1, 0, 1 or 2", launch.batch_axis));
     }
     const std::int64_t most = launch.batch_axis < 0 ? 1 : k_max_batch_tile;
     if (launch.batch_tile < 1 || launch.batch_tile > most) {
-        reject_plan(fmt::format("batch_tile of {} ({}) must be 1 to {} where batch_axis is {}", launch.kernel,
-                                launch.batch_tile, most, launch.batch_axis));
+        reject(fmt::format("batch_tile of {} ({}) must be 1 to {} where batch_axis is {}", launch.kernel,
+                           launch.batch_tile, most, launch.batch_axis));
     }
 }
 
@@ -34,28 +30,28 @@ void check_geometry(const Launch& launch, std::int64_t batch, const DeviceInfo& 
         const std::int64_t limit = grid_limit(axis);
         std::int64_t grid = launch.grid[axis];
         if (grid < 1 || grid > limit) {
-            reject_plan(fmt::format("grid {} of {} ({}) must be 1 to {}", "xyz"[axis], launch.kernel, grid, limit));
+            reject(fmt::format("grid {} of {} ({}) must be 1 to {}", "xyz"[axis], launch.kernel, grid, limit));
         }
         if (launch.batch_axis == static_cast<int>(axis) &&
             (__builtin_mul_overflow(grid, batch_tiles(std::max<std::int64_t>(batch, 1), launch.batch_tile), &grid) ||
              grid > limit)) {
-            reject_plan(fmt::format("grid {} of {} ({} for {} batch entries, batch {}) must be at most {}", "xyz"[axis],
-                                    launch.kernel, launch.grid[axis], launch.batch_tile, batch, limit));
+            reject(fmt::format("grid {} of {} ({} for {} batch entries, batch {}) must be at most {}", "xyz"[axis],
+                               launch.kernel, launch.grid[axis], launch.batch_tile, batch, limit));
         }
         const std::int64_t block_limit = axis == 2 ? 64 : 1024;
         if (launch.block[axis] < 1 || launch.block[axis] > block_limit) {
-            reject_plan(fmt::format("block {} of {} ({}) must be 1 to {}", "xyz"[axis], launch.kernel,
-                                    launch.block[axis], block_limit));
+            reject(fmt::format("block {} of {} ({}) must be 1 to {}", "xyz"[axis], launch.kernel, launch.block[axis],
+                               block_limit));
         }
         threads *= launch.block[axis];
     }
     if (threads > device.max_threads_per_block) {
-        reject_plan(fmt::format("threads a block of {} ({}) must be at most {} on {}", launch.kernel, threads,
-                                device.max_threads_per_block, device.name));
+        reject(fmt::format("threads a block of {} ({}) must be at most {} on {}", launch.kernel, threads,
+                           device.max_threads_per_block, device.name));
     }
     if (launch.shared_bytes < 0 || launch.shared_bytes > device.shared_memory_per_block) {
-        reject_plan(fmt::format("shared memory of {} ({} bytes) must be at most {} on {}", launch.kernel,
-                                launch.shared_bytes, device.shared_memory_per_block, device.name));
+        reject(fmt::format("shared memory of {} ({} bytes) must be at most {} on {}", launch.kernel,
+                           launch.shared_bytes, device.shared_memory_per_block, device.name));
     }
 }
 
@@ -67,15 +63,15 @@ struct Memory {
 
 void check_offset(const Launch& launch, const char* what, std::int64_t offset, std::int64_t bytes) {
     if (offset >= 0 && offset < bytes) return;
-    reject_plan(fmt::format("{} offset of {} ({}) must lie within the {} ({} bytes)", what, launch.kernel, offset, what,
-                            bytes));
+    reject(fmt::format("{} offset of {} ({}) must lie within the {} ({} bytes)", what, launch.kernel, offset, what,
+                       bytes));
 }
 
 void check_arguments(const Launch& launch, const Memory& memory) {
-    if (launch.kernel.empty()) reject_plan("a launch of the plan names no kernel");
+    if (launch.kernel.empty()) reject("a launch of the plan names no kernel");
     if (launch.arguments.empty() || launch.arguments.size() > k_max_arguments) {
-        reject_plan(fmt::format("{} ({} arguments) must take 1 to {}", launch.kernel, launch.arguments.size(),
-                                k_max_arguments));
+        reject(fmt::format("{} ({} arguments) must take 1 to {}", launch.kernel, launch.arguments.size(),
+                           k_max_arguments));
     }
     for (const Argument& argument : launch.arguments) {
         if (argument.kind == ArgumentKind::workspace)
@@ -84,8 +80,8 @@ void check_arguments(const Launch& launch, const Memory& memory) {
             check_offset(launch, "packed weight", argument.offset, memory.packed_weight);
         if (argument.kind == ArgumentKind::values &&
             (argument.values.empty() || argument.values.size() > k_max_values)) {
-            reject_plan(fmt::format("values argument of {} ({} values) must hold 1 to {}", launch.kernel,
-                                    argument.values.size(), k_max_values));
+            reject(fmt::format("values argument of {} ({} values) must hold 1 to {}", launch.kernel,
+                               argument.values.size(), k_max_values));
         }
     }
 }
@@ -115,7 +111,7 @@ MappedMemory mapped_memory(const LaunchPlan& plan, const Problem& problem, Argum
         case ArgumentKind::packed_weight:
             return {plan.packed_weight_bytes, 0};
         default:
-            reject_plan("a tensor map may be of input, weight, output, workspace or packed_weight alone");
+            reject("a tensor map may be of input, weight, output, workspace or packed_weight alone");
     }
 }
 
@@ -125,26 +121,25 @@ void check_tensor_maps(const LaunchPlan& plan, const Launch& launch, const Probl
     for (const Argument& argument : launch.arguments) {
         if (argument.kind != ArgumentKind::tensor_map) continue;
         if (++maps > k_most_tensor_maps)
-            reject_plan(fmt::format("{} must take at most {} tensor maps", launch.kernel, k_most_tensor_maps));
+            reject(fmt::format("{} must take at most {} tensor maps", launch.kernel, k_most_tensor_maps));
         if (device.kind == DeviceKind::cuda && device.compute_major < 9) {
-            reject_plan(fmt::format("tensor maps of {} need compute capability 9.0, {} has {}.{}", launch.kernel,
-                                    device.name, device.compute_major, device.compute_minor));
+            reject(fmt::format("tensor maps of {} need compute capability 9.0, {} has {}.{}", launch.kernel,
+                               device.name, device.compute_major, device.compute_minor));
         }
         // The workspace and the packed weights are aligned to so much anyhow.
         const bool is_tensor =
             argument.mapped != ArgumentKind::workspace && argument.mapped != ArgumentKind::packed_weight;
         if (is_tensor && plan.alignment < least_alignment) {
-            reject_plan(fmt::format("alignment ({} bytes) must be at least {} where {} takes a tensor map of a tensor",
-                                    plan.alignment, least_alignment, launch.kernel));
+            reject(fmt::format("alignment ({} bytes) must be at least {} where {} takes a tensor map of a tensor",
+                               plan.alignment, least_alignment, launch.kernel));
         }
         if (launch.weights_only && argument.map.batch_dimension >= 0)
-            reject_plan(
-                fmt::format("a tensor map of weights_only launch {} must not grow with the batch", launch.kernel));
+            reject(fmt::format("a tensor map of weights_only launch {} must not grow with the batch", launch.kernel));
         check_tensor_map(argument.map, argument.offset, mapped_memory(plan, problem, argument.mapped), problem.batch,
                          launch.kernel);
         if (const std::int64_t bytes = box_bytes(argument.map); bytes > device.shared_memory_per_block) {
-            reject_plan(fmt::format("box of {} ({} bytes) must fit into shared memory ({} bytes)", launch.kernel, bytes,
-                                    device.shared_memory_per_block));
+            reject(fmt::format("box of {} ({} bytes) must fit into shared memory ({} bytes)", launch.kernel, bytes,
+                               device.shared_memory_per_block));
         }
     }
 }
@@ -153,28 +148,27 @@ void check_overlaps(const std::vector<Launch>& launches, const DeviceInfo& devic
     for (const Launch& launch : launches) {
         if (!launch.overlaps) continue;
         if (&launch == &launches.front())
-            reject_plan(fmt::format("the first launch, {}, overlaps, but there is none before it", launch.kernel));
+            reject(fmt::format("the first launch, {}, overlaps, but there is none before it", launch.kernel));
         if (device.kind == DeviceKind::cuda && device.compute_major < 9) {
-            reject_plan(fmt::format("{} overlaps the launch before it, which needs compute capability 9.0, not {}.{}",
-                                    launch.kernel, device.compute_major, device.compute_minor));
+            reject(fmt::format("{} overlaps the launch before it, which needs compute capability 9.0, not {}.{}",
+                               launch.kernel, device.compute_major, device.compute_minor));
         }
     }
 }
 
 void check_cluster(const Launch& launch, const DeviceInfo& device) {
     if (launch.cluster < 1 || launch.cluster > k_most_cluster_blocks) {
-        reject_plan(
-            fmt::format("cluster of {} ({}) must be 1 to {}", launch.kernel, launch.cluster, k_most_cluster_blocks));
+        reject(fmt::format("cluster of {} ({}) must be 1 to {}", launch.kernel, launch.cluster, k_most_cluster_blocks));
     }
     if (launch.cluster == 1) return;
     // A grid that grows along x stays a multiple.
     if (launch.grid[0] % launch.cluster != 0) {
-        reject_plan(fmt::format("grid x of {} ({}) must be a multiple of its cluster ({})", launch.kernel,
-                                launch.grid[0], launch.cluster));
+        reject(fmt::format("grid x of {} ({}) must be a multiple of its cluster ({})", launch.kernel, launch.grid[0],
+                           launch.cluster));
     }
     if (device.kind == DeviceKind::cuda && device.compute_major < 9) {
-        reject_plan(fmt::format("clusters of {} need compute capability 9.0, {} has {}.{}", launch.kernel, device.name,
-                                device.compute_major, device.compute_minor));
+        reject(fmt::format("clusters of {} need compute capability 9.0, {} has {}.{}", launch.kernel, device.name,
+                           device.compute_major, device.compute_minor));
     }
 }
 
@@ -185,27 +179,27 @@ void check_weights_only(const std::vector<Launch>& launches) {
     for (const Launch& launch : launches) {
         if (!launch.weights_only) {
             if (takes(launch, ArgumentKind::packed_weight) && !packed) {
-                reject_plan(fmt::format("{} takes packed weights, but no weights_only launch before it makes them",
-                                        launch.kernel));
+                reject(fmt::format("{} takes packed weights, but no weights_only launch before it makes them",
+                                   launch.kernel));
             }
             others = true;
             continue;
         }
-        if (others) reject_plan(fmt::format("weights_only launch {} must come before all others", launch.kernel));
+        if (others) reject(fmt::format("weights_only launch {} must come before all others", launch.kernel));
         for (const ArgumentKind kind : {ArgumentKind::input, ArgumentKind::bias, ArgumentKind::output,
                                         ArgumentKind::workspace, ArgumentKind::batch}) {
             if (takes(launch, kind)) {
-                reject_plan(
+                reject(
                     fmt::format("weights_only launch {} may take weight, packed_weight, their tensor maps and values "
                                 "alone",
                                 launch.kernel));
             }
         }
         if (launch.batch_axis >= 0)
-            reject_plan(
+            reject(
                 fmt::format("batch_axis of weights_only launch {} ({}) must be -1", launch.kernel, launch.batch_axis));
         if (!takes(launch, ArgumentKind::packed_weight))
-            reject_plan(fmt::format("weights_only launch {} must take packed_weight", launch.kernel));
+            reject(fmt::format("weights_only launch {} must take packed_weight", launch.kernel));
         packed = true;
     }
 }
@@ -215,8 +209,8 @@ void check_alignment(const LaunchPlan& plan, DataType type) {
     const std::int64_t element = size_in_bytes(type);
     const bool power_of_two = alignment > 0 && (alignment & (alignment - 1)) == 0;
     if (!power_of_two || alignment < element || alignment > k_most_alignment) {
-        reject_plan(fmt::format("alignment ({} bytes) must be a power of two from {} to {}", alignment, element,
-                                k_most_alignment));
+        reject(fmt::format("alignment ({} bytes) must be a power of two from {} to {}", alignment, element,
+                           k_most_alignment));
     }
 }
 
@@ -224,19 +218,19 @@ Memory check_memory(const LaunchPlan& plan, std::int64_t batch, std::int64_t lim
     Memory memory;
     std::int64_t all = 0;
     if (plan.workspace_batch_tile < 1)
-        reject_plan(fmt::format("workspace_batch_tile ({}) must be at least 1", plan.workspace_batch_tile));
+        reject(fmt::format("workspace_batch_tile ({}) must be at least 1", plan.workspace_batch_tile));
     const std::int64_t tiles = batch_tiles(batch, plan.workspace_batch_tile);
     if (plan.workspace_bytes < 0 || plan.workspace_bytes_per_batch < 0 ||
         __builtin_mul_overflow(plan.workspace_bytes_per_batch, tiles, &memory.workspace) ||
         __builtin_add_overflow(memory.workspace, plan.workspace_bytes, &memory.workspace) || memory.workspace > limit) {
-        reject_plan(fmt::format("workspace ({} bytes + {} a batch entry, batch {}) must be 0 to {} bytes",
-                                plan.workspace_bytes, plan.workspace_bytes_per_batch, batch, limit));
+        reject(fmt::format("workspace ({} bytes + {} a batch entry, batch {}) must be 0 to {} bytes",
+                           plan.workspace_bytes, plan.workspace_bytes_per_batch, batch, limit));
     }
     memory.packed_weight = plan.packed_weight_bytes;
     if (plan.packed_weight_bytes < 0 || __builtin_add_overflow(memory.workspace, plan.packed_weight_bytes, &all) ||
         all > limit) {
-        reject_plan(fmt::format("packed weights ({} bytes, beside a workspace of {}) must be 0 to {} bytes in all",
-                                plan.packed_weight_bytes, memory.workspace, limit));
+        reject(fmt::format("packed weights ({} bytes, beside a workspace of {}) must be 0 to {} bytes in all",
+                           plan.packed_weight_bytes, memory.workspace, limit));
     }
     return memory;
 }
@@ -245,7 +239,7 @@ Memory check_memory(const LaunchPlan& plan, std::int64_t batch, std::int64_t lim
 
 void check_plan(const LaunchPlan& plan, const Problem& problem, const DeviceInfo& device,
                 std::int64_t workspace_limit) {
-    if (plan.launches.empty()) reject_plan("launch plan has no launch");
+    if (plan.launches.empty()) reject("launch plan has no launch");
     const Memory memory = check_memory(plan, problem.batch, workspace_limit);
     check_alignment(plan, problem.dtype);
     check_weights_only(plan.launches);
@@ -258,7 +252,7 @@ void check_plan(const LaunchPlan& plan, const Problem& problem, const DeviceInfo
         check_tensor_maps(plan, launch, problem, device);
         writes_output |= takes(launch, ArgumentKind::output);
     }
-    if (!writes_output) reject_plan("launch plan has no launch that takes the output");
+    if (!writes_output) reject("launch plan has no launch that takes the output");
 }
 
 }  // namespace tconv

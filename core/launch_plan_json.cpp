@@ -24,10 +24,6 @@ constexpr std::array<std::pair<ArgumentKind, const char*>, 9> k_argument_names{{
     {ArgumentKind::tensor_map, "tensor_map"},
 }};
 
-[[noreturn]] void reject_text(const std::string& sentence) {
-    throw Error(ErrorKind::bad_input, sentence);
-}
-
 bool has_offset(ArgumentKind kind) {
     return kind == ArgumentKind::workspace || kind == ArgumentKind::packed_weight || kind == ArgumentKind::tensor_map;
 }
@@ -42,8 +38,7 @@ std::string_view name_of(ArgumentKind kind) {
 ArgumentKind kind_of(const std::string& name) {
     const auto* const found = std::find_if(k_argument_names.begin(), k_argument_names.end(),
                                            [&](const auto& entry) { return name == entry.second; });
-    if (found == k_argument_names.end())
-        reject_text(fmt::format("launch plan has an unknown argument kind ({})", name));
+    if (found == k_argument_names.end()) reject(fmt::format("launch plan has an unknown argument kind ({})", name));
     return found->first;
 }
 
@@ -152,7 +147,7 @@ LaunchPlan launch_plan_from_json(const std::string& text) {
             plan.launches.push_back(launch_from_json(launch));
         return plan;
     } catch (const Json::exception& error) {
-        reject_text(fmt::format("launch plan cannot be read: {}", error.what()));
+        reject(fmt::format("launch plan cannot be read: {}", error.what()));
     }
 }
 

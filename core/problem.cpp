@@ -12,10 +12,6 @@ namespace {
 
 constexpr std::array<const char*, 3> k_axis_names{"depth", "height", "width"};
 
-[[noreturn]] void reject(const std::string& sentence) {
-    throw Error(ErrorKind::bad_input, sentence);
-}
-
 void require_at_least(const char* field, std::int64_t value, std::int64_t minimum) {
     if (value < minimum) reject(fmt::format("{} ({}) must be at least {}", field, value, minimum));
 }

@@ -5,10 +5,11 @@
 #include <ctime>
 #include <string_view>
 
+#include "tools/command.hpp"
+
 namespace tconv {
 namespace {
 
-constexpr int k_exit_interrupted = 130;
 constexpr long k_poll_nanoseconds = 50'000'000;
 
 }  // namespace

@@ -5,13 +5,6 @@
 #include "core/error.hpp"
 
 namespace tconv {
-namespace {
-
-[[noreturn]] void reject(const std::string& sentence) {
-    throw Error(ErrorKind::bad_input, sentence);
-}
-
-}  // namespace
 
 void add_layer_options(CLI::App& command, LayerChoice& choice) {
     add_shape_options(command, choice.problem);

@@ -12,10 +12,6 @@
 namespace tconv {
 namespace {
 
-[[noreturn]] void reject(const std::string& sentence) {
-    throw Error(ErrorKind::bad_input, sentence);
-}
-
 /// Shape of a tensor flag: two leading numbers (batch and channels, or channels) and one to three axes.
 std::vector<std::int64_t> parse_shape(const char* flag, const std::optional<std::string>& text, const char* form) {
     if (!text) reject(fmt::format("{} is missing: it must be {}", flag, form));
