@@ -16,14 +16,18 @@ struct Emulated {
     std::unique_ptr<Device> device = make_emulator();
     std::unique_ptr<Compiler> compiler = make_host_compiler();
 
-    /// A test runs what it compiles once, on small tensors: optimising takes longer than it saves, but for families
-    /// whose every product is a warpgroup's.
+    /// A test runs what it compiles once, on small tensors. With sanitizers optimising takes longer than it saves, but
+    /// for families whose every product is a warpgroup's; without them it pays for families of many products a thread.
     [[nodiscard]] static std::string optimisation(const std::vector<std::string>& kernels) {
-        const auto starts_with = [&](const char* family) {
+        const auto is_of = [&](const char* family) {
             return std::any_of(kernels.begin(), kernels.end(),
                                [&](const std::string& kernel) { return kernel.rfind(family, 0) == 0; });
         };
-        return starts_with("tconv_hopper") || starts_with("tconv_overlap_mma") ? "-O1" : "-O0";
+        if (is_of("tconv_hopper") || is_of("tconv_overlap_mma")) return "-O1";
+#ifndef TCONV_SANITIZE
+        if (is_of("tconv_mma") || is_of("tconv_fma")) return "-O2";
+#endif
+        return "-O0";
     }
 
     /// Compiles and loads; the log becomes the error where it does not compile.
