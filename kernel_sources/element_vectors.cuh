@@ -117,6 +117,26 @@ __device__ __forceinline__ void store_vector(T* address, const float* values) {
     }
 }
 
+/// The same in one access of the device's memory, which the compiler may not take apart.
+template <int N, class T = Element>
+__device__ __forceinline__ void store_whole(T* address, const float* values) {
+    if constexpr (N == 1) {
+        *address = from_float<T>(values[0]);
+    } else if constexpr (sizeof(T) == 4) {
+        Floats<N> vector;
+#pragma unroll
+        for (int i = 0; i < N; ++i)
+            vector.v[i] = values[i];
+        store_global<N>(reinterpret_cast<float*>(address), vector);
+    } else {
+        Floats<N / 2> vector;
+#pragma unroll
+        for (int i = 0; i < N / 2; ++i)
+            vector.v[i] = __uint_as_float(pack_pair(T{}, values[2 * i], values[2 * i + 1]));
+        store_global<N / 2>(reinterpret_cast<float*>(address), vector);
+    }
+}
+
 /// N elements that are copied in one access.
 template <int N>
 struct alignas(N* problem::element_bytes) Elements {

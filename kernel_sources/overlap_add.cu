@@ -1,6 +1,8 @@
 // Transposed convolution in plain fp32 arithmetic as one matrix product without a halo: every position of the input
 // meets every tap, with both tensors as they lie in memory. Where kernel = stride each product is an output; otherwise
-// the products go to the workspace, and a second launch adds up those that meet in an output.
+// those that meet in an output are added up in the block that has made them, or go to the workspace, for a second
+// launch.
+#include "overlap_add_gather.cuh"
 #include "overlap_add_load.cuh"
 #include "overlap_add_shape.cuh"
 #include "overlap_add_store.cuh"
@@ -10,19 +12,21 @@ namespace tconv::overlap_add {
 /// What a block multiplies, and what becomes of it.
 struct Work {
     static constexpr bool passes = !input_copied || !weights_copied;
+    static constexpr int share_floats = in_block ? block_share_floats : 0;
 
     const Element* input;
     const Element* weight;
     const Element* bias;
     Element* output;
     float* shares;
+    int batch;
     i64 rows;
     Tile tile;
     Tile kept;
     CopiedPieces pieces;
     Passing passing[stages];
 
-    __device__ __forceinline__ bool find(int number) { return find_tile(tile, number, rows); }
+    __device__ __forceinline__ bool find(int number) { return find_tile(tile, number, batch); }
     __device__ __forceinline__ int first_chunk() const { return tile.first_chunk; }
     __device__ __forceinline__ int end_chunk() const { return tile.end_chunk; }
     __device__ __forceinline__ void place() { pieces.place_at(tile, rows, input, weight); }
@@ -34,16 +38,21 @@ struct Work {
     }
     __device__ __forceinline__ void finish(Chunk& target, int slot) const { passing[slot].store(target); }
     __device__ __forceinline__ void meanwhile() const {
-        if constexpr (stores_outputs) prefetch_bias(bias, tile);
+        if constexpr (stores_outputs || in_block) prefetch_bias(bias, tile);
     }
     __device__ __forceinline__ void keep() { kept = tile; }
     template <int M, int N>
     __device__ __forceinline__ void store(const QuadSums<M, N>& sums, const QuadPlace& place) const {
-        if constexpr (stores_outputs) {
+        if constexpr (in_block) {
+            put_shares(sums, place, kept, bias);
+        } else if constexpr (stores_outputs) {
             store_outputs(sums, place, kept, rows, bias, output);
         } else {
             store_shares(sums, place, kept, rows, shares);
         }
+    }
+    __device__ __forceinline__ void gather() const {
+        if constexpr (in_block) gather_outputs<tile_m>(kept, batch, output);
     }
 };
 
@@ -56,7 +65,7 @@ extern "C" __global__ void __launch_bounds__(tconv::overlap_add::threads, tconv:
     using namespace tconv;
     using namespace tconv::overlap_add;
     let_next_launch_start();
-    Work work{input, weight, bias, output, shares, batch * positions, {}, {}, {}, {}};
+    Work work{input, weight, bias, output, shares, batch, batch * positions, {}, {}, {}, {}};
     multiply_tiles(work);
 }
 

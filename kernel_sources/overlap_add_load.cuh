@@ -45,8 +45,8 @@ struct CopiedPieces {
 #pragma unroll
             for (int i = 0; i < InputLines::places; ++i) {
                 const i64 row = tile.row + InputLines::place(i);
-                input.place_at(i, row < rows, input_tensor + input_offset(tile.group, row) + channel * channel_step,
-                               channel_step);
+                input.place_at(i, has_row(row, rows),
+                               input_tensor + input_offset(tile.group, row) + channel * channel_step, channel_step);
             }
         }
         if constexpr (weights_copied) {
@@ -88,7 +88,7 @@ struct TurnedPieces {
             const i64 row = tile.row + place(i);
             const int c = first_channel + channel(i);
             values[i] = {};
-            if (is_mine(i) && row < rows && has_channel(c))
+            if (is_mine(i) && has_row(row, rows) && has_channel(c))
                 values[i] = load_vector<input_vector>(input + input_offset(tile.group, row) + c);
         }
     }
@@ -150,7 +150,7 @@ struct Passing {
         } else if constexpr (!input_copied) {
             input.load(first_channel, [&](int channel, int place) -> const Element* {
                 const i64 row = tile.row + place;
-                if (row >= rows) return nullptr;
+                if (!has_row(row, rows)) return nullptr;
                 return input_tensor + input_offset(tile.group, row) + channel * channel_step;
             });
         }

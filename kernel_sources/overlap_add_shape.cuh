@@ -9,6 +9,7 @@
 #include "element_vectors.cuh"
 #include "phases.cuh"
 #include "quad_product.cuh"
+#include "shares.cuh"
 
 namespace tconv::overlap_add {
 
@@ -44,10 +45,18 @@ using namespace quads;
 
 constexpr int chunks = (in_group + chunk - 1) / chunk;
 constexpr int splits = config::splits;
-constexpr int tiles_n = (columns + tile_n - 1) / tile_n;
 
-/// Outputs are stored by the product itself where each has one share at most; otherwise shares go to the workspace and
-/// a second launch gathers them.
+/// Shares meet in the block: its columns are whole output channels, its positions windows of images.
+constexpr bool in_block = config::gather != 0;
+constexpr int tile_channels = config::tile_channels;
+/// Columns that a block stores; those past them are its neighbour's.
+constexpr int tile_columns = in_block ? tile_channels * taps : tile_n;
+constexpr int tiles_n = (columns + tile_columns - 1) / tile_columns;
+/// Images of a tile; 1 where they are sliced.
+constexpr int tile_windows = config::tile_windows;
+
+/// Outputs are stored by the product itself where each has one share at most; otherwise shares meet in the block, or go
+/// to the workspace and a second launch gathers them.
 constexpr bool stores_outputs = config::stores_outputs != 0;
 /// Shares in the workspace: of a position together, or of a column.
 constexpr bool columns_inner = config::columns_inner != 0;
@@ -69,27 +78,41 @@ __device__ __forceinline__ int column_of(const Column& c) {
 
 /// A block's share of the work: positions from `row`, columns from `column`, some chunks of channels.
 struct Tile {
-    i64 row;
+    i64 row;     // of a slice of the first image it may lie before that
+    int window;  // number of the first of the tile's windows
     int column;
     int group;
     int split;
     int first_chunk, end_chunk;
 };
-__device__ __forceinline__ bool find_tile(Tile& tile, int number, i64 rows) {
-    const int tiles_m = static_cast<int>((rows + tile_m - 1) / tile_m);
+__device__ __forceinline__ bool find_tile(Tile& tile, int number, int batch) {
+    const int windows = batch * shares::slices;
+    const int tiles_m = in_block ? (windows + tile_windows - 1) / tile_windows
+                                 : static_cast<int>((batch * positions + tile_m - 1) / tile_m);
     if (number >= tiles_m * (tiles_n * groups * splits)) return false;
     // Neighbouring blocks share positions: the columns' operand is the smaller one.
-    tile.column = number % tiles_n * tile_n;
+    tile.column = number % tiles_n * tile_columns;
     number /= tiles_n;
     // A division by what is not known takes long, and blocks do it before anything is on its way.
     const bool alone = groups * splits == 1;
-    tile.row = static_cast<i64>(alone ? number : number % tiles_m) * tile_m;
+    const int number_m = alone ? number : number % tiles_m;
+    if constexpr (in_block) {
+        tile.window = number_m * tile_windows;
+        tile.row = tile.window / shares::slices * positions + shares::first_position(tile.window % shares::slices);
+    } else {
+        tile.row = static_cast<i64>(number_m) * tile_m;
+    }
     const int rest = alone ? 0 : number / tiles_m;
     tile.split = rest % splits;
     tile.group = rest / splits;
     tile.first_chunk = tile.split * chunks / splits;
     tile.end_chunk = (tile.split + 1) * chunks / splits;
     return true;
+}
+
+/// Whether there is a position of that number.
+__device__ __forceinline__ bool has_row(i64 row, i64 rows) {
+    return row < rows && (!in_block || row >= 0);
 }
 
 /// Rows of shares in the workspace are whole quads.

@@ -32,20 +32,6 @@ __device__ __forceinline__ void prefetch_bias(const Element* bias, const Tile& t
     }
 }
 
-/// Rounds N values to elements and writes them in one access.
-template <int N>
-__device__ __forceinline__ void store_whole(Element* address, const float* values) {
-    if constexpr (sizeof(Element) == 4) {
-        Floats<N> vector;
-#pragma unroll
-        for (int i = 0; i < N; ++i)
-            vector.v[i] = values[i];
-        store_global<N>(reinterpret_cast<float*>(address), vector);
-    } else {
-        store_vector<N>(address, values);
-    }
-}
-
 /// First output of a position: that of the kernel's first tap.
 struct Corner {
     i64 entry;

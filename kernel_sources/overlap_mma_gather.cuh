@@ -1,7 +1,6 @@
 // Outputs of the overlap_mma family: their shares meet in shared memory, some channels at a time.
 #pragma once
 
-#include "element_vectors.cuh"
 #include "overlap_mma_pipeline.cuh"
 
 namespace tconv::overlap_mma {
@@ -27,137 +26,17 @@ __device__ __forceinline__ void put_shares(const float (&sums)[product_n / 2], f
     }
 }
 
-/// Threads that have a run of outputs each; where there are enough, several have those of different channels.
-constexpr int window_units = whole_images      ? AxisD::units * AxisH::units * AxisW::units
-                             : slice_axis == 0 ? slice_units * AxisH::units * AxisW::units
-                             : slice_axis == 1 ? slice_units * AxisW::units
-                                               : slice_units;
-constexpr int team_units = team_windows * window_units;
-constexpr int unit_threads = team_units >= team_threads ? team_threads : (team_units + 31) / 32 * 32;
-constexpr int channel_lanes = team_threads / unit_threads;
-
-/// Outputs of one store.
-constexpr int store_run = config::store_run;
-
-/// A position of outputs: `stride` of them along each axis.
-struct Unit {
-    bool exists;
-    int image;
-    int d, h, w;
-    int row;  // where the input position of the same number is
-};
-/// The number of a unit along an axis; along the outermost one those of a slice begin with number `from`.
-template <class A>
-__device__ __forceinline__ int split_unit(int& rest, bool outermost, int from) {
-    if (outermost) return from + rest;
-    const int own = rest % A::units;
-    rest /= A::units;
-    return own;
-}
-__device__ __forceinline__ Unit find_unit(int number, const Tile& tile, int team, int windows) {
-    const int window = number / window_units;
-    const int numbered = tile.window + team * team_windows + window;
-    const int slice = numbered % slices;
-    int rest = number % window_units;
-    const int from = whole_images ? 0 : slice * slice_units;
-    Unit unit{};
-    unit.image = numbered / slices;
-    unit.w = split_unit<AxisW>(rest, slice_axis == 2, from);
-    if constexpr (slice_axis < 2) unit.h = split_unit<AxisH>(rest, slice_axis == 1, from);
-    if constexpr (slice_axis < 1) unit.d = from + rest;
-    unit.exists = number < team_units && numbered < windows && unit.d < AxisD::units && unit.h < AxisH::units &&
-                  unit.w < AxisW::units;
-    unit.row = window * window_rows + (unit.d * AxisH::input + unit.h) * AxisW::input + unit.w - first_position(slice);
-    return unit;
-}
-
-/// Rows of all shifts, or the row of zeros.
-struct ShiftedRows {
-    static constexpr int count = AxisD::shifts * AxisH::shifts * AxisW::shifts;
-    int rows[count];
-
-    __device__ __forceinline__ int row(int d, int h, int w) const {
-        return rows[((d - AxisD::least_shift) * AxisH::shifts + h - AxisH::least_shift) * AxisW::shifts + w -
-                    AxisW::least_shift];
-    }
-    __device__ __forceinline__ explicit ShiftedRows(const Unit& unit) {
-#pragma unroll
-        for (int i = 0; i < count; ++i) {
-            const int d = i / (AxisH::shifts * AxisW::shifts) + AxisD::least_shift;
-            const int h = i / AxisW::shifts % AxisH::shifts + AxisH::least_shift;
-            const int w = i % AxisW::shifts + AxisW::least_shift;
-            const bool inside = AxisD::inside(unit.d - d) && AxisH::inside(unit.h - h) && AxisW::inside(unit.w - w);
-            rows[i] = inside ? unit.row - (d * AxisH::input + h) * AxisW::input - w : zero_row;
-        }
-    }
-};
-
-/// The sum of the shares of an output, which is number `v_d`, `v_h`, `v_w` of its unit along the axes, and the bias.
-__device__ __forceinline__ float add_shares(const float* shares, const ShiftedRows& at, int v_d, int v_h, int v_w,
-                                            float bias) {
-    const Taps taps_d = AxisD::taps(v_d);
-    const Taps taps_h = AxisH::taps(v_h);
-    const Taps taps_w = AxisW::taps(v_w);
-    float sum = bias;
-#pragma unroll
-    for (int j_d = 0; j_d < AxisD::max_taps; ++j_d) {
-#pragma unroll
-        for (int j_h = 0; j_h < AxisH::max_taps; ++j_h) {
-#pragma unroll
-            for (int j_w = 0; j_w < AxisW::max_taps; ++j_w) {
-                if (j_d >= taps_d.count || j_h >= taps_h.count || j_w >= taps_w.count) continue;
-                const int tap = (AxisD::tap(v_d, j_d) * AxisH::kernel + AxisH::tap(v_h, j_h)) * AxisW::kernel +
-                                AxisW::tap(v_w, j_w);
-                const float share = shares[tap * share_pitch + at.row(AxisD::shift(v_d, j_d), AxisH::shift(v_h, j_h),
-                                                                      AxisW::shift(v_w, j_w))];
-                sum = problem::bias || j_d + j_h + j_w > 0 ? sum + share : share;
-            }
-        }
-    }
-    return sum;
-}
-
-/// Rounds N sums and writes them in one access, which the compiler may not take apart.
-template <int N>
-__device__ __forceinline__ void store_outputs(Element* target, const float* sums) {
-    if constexpr (N == 1) {
-        *target = from_float<Element>(sums[0]);
-    } else {
-        Floats<N / 2> vector;
-#pragma unroll
-        for (int i = 0; i < N / 2; ++i)
-            vector.v[i] = __uint_as_float(pack_pair(Element{}, sums[2 * i], sums[2 * i + 1]));
-        store_global<N / 2>(reinterpret_cast<float*>(target), vector);
-    }
-}
-
-/// The outputs of a unit in one channel; `target` is where the first of them goes.
-__device__ __forceinline__ void store_unit(const float* shares, const ShiftedRows& at, const Unit& unit, float bias,
-                                           Element* target) {
-#pragma unroll
-    for (int v_d = 0; v_d < AxisD::stride; ++v_d) {
-#pragma unroll
-        for (int v_h = 0; v_h < AxisH::stride; ++v_h) {
-            if (!AxisD::whole_units && unit.d * AxisD::stride + v_d >= AxisD::output) continue;
-            if (!AxisH::whole_units && unit.h * AxisH::stride + v_h >= AxisH::output) continue;
-            float sums[AxisW::stride];
-#pragma unroll
-            for (int v_w = 0; v_w < AxisW::stride; ++v_w)
-                sums[v_w] = add_shares(shares, at, v_d, v_h, v_w, bias);
-#pragma unroll
-            for (int v_w = 0; v_w < AxisW::stride; v_w += store_run) {
-                if (!AxisW::whole_units && unit.w * AxisW::stride + v_w >= AxisW::output) continue;
-                store_outputs<store_run>(target + (v_d * AxisH::output + v_h) * AxisW::output + v_w, &sums[v_w]);
-            }
-        }
-    }
-}
+/// Units of a team's windows, and how its threads share them.
+constexpr int team_units = team_windows * shares::window_units;
+using Lanes = shares::Lanes<team_threads, team_units>;
+constexpr int unit_threads = Lanes::units;
+constexpr int channel_lanes = Lanes::channels;
 
 /// A thread's unit of a tile, in the channels from number `lane` on.
 struct Place {
     int lane;
-    Unit unit;
-    ShiftedRows at;
+    shares::Unit unit;
+    shares::ShiftedRows<team_rows> at;
     Element* target;  // the unit's first output in the first of these channels
 
     __device__ __forceinline__ Place(int thread, int past, const Tile& tile, int team, Element* output, int windows)
@@ -165,11 +44,15 @@ struct Place {
           unit(find_unit(thread - lane * unit_threads + past, tile, team, windows)),
           at(unit) {
         if (channel_lanes * unit_threads < team_threads && lane >= channel_lanes) unit.exists = false;
-        const i64 line =
-            static_cast<i64>(unit.image) * problem::out_channels + tile.group * out_group + tile.channel + lane;
-        const int corner =
-            (unit.d * AxisD::stride * AxisH::output + unit.h * AxisH::stride) * AxisW::output + unit.w * AxisW::stride;
-        target = output + line * output_volume + corner;
+        target = shares::first_output(output, unit) +
+                 static_cast<i64>(tile.group * out_group + tile.channel + lane) * shares::output_volume;
+    }
+
+private:
+    __device__ __forceinline__ static shares::Unit find_unit(int number, const Tile& tile, int team, int windows) {
+        shares::Unit unit = shares::find_unit(number, tile.window + team * team_windows, window_rows, windows);
+        if (number >= team_units) unit.exists = false;
+        return unit;
     }
 };
 /// With as many units as threads a place lasts for a tile.
@@ -186,8 +69,8 @@ __device__ __forceinline__ void store_place(const float* shares, const float* bi
         if (Count % channel_lanes != 0 && channel >= Count) continue;
         if (out_group % tile_channels != 0 && tile.channel + First + channel >= out_group) continue;
         const float bias = problem::bias ? biases[First + channel] : 0;
-        store_unit(shares + channel * taps * share_pitch, place.at, place.unit, bias,
-                   place.target + (First + i) * static_cast<i64>(output_volume));
+        shares::store_unit(shares + channel * taps * share_pitch, place.at, place.unit, bias,
+                           place.target + (First + i) * shares::output_volume);
     }
 }
 

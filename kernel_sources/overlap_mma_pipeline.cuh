@@ -30,9 +30,7 @@ constexpr int weight_box = k_operand_row * chunk_channels;
 constexpr int stages = config::stages;
 constexpr int stage_bytes = input_bytes + weight_boxes * weight_box;
 
-/// Shares of one column lie together, behind them a zero for the positions outside the image. Neither eight rows of two
-/// columns nor what lanes read along the rows meet in a bank.
-constexpr int share_pitch = team_rows + 4;
+constexpr int share_pitch = shares::pitch(team_rows);
 constexpr int zero_row = team_rows;
 constexpr int bias_floats = (teams * tile_channels + 1) / 2 * 2;
 constexpr int share_floats = pass_channels * taps * share_pitch;

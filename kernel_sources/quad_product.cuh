@@ -164,6 +164,8 @@ __device__ __forceinline__ void multiply(Sums& sums, const Operands& operands) {
 /// Channels that are multiplied without a branch, of a group's in a chunk.
 constexpr int round = group_chunk <= 10 ? group_chunk : group_chunk % 8 == 0 ? 8 : group_chunk / 2;
 static_assert(group_chunk == round || (group_chunk % round == 0 && round % 2 == 0), "rounds are alike");
+/// The same where the operands of one channel are in registers.
+constexpr int plain_round = group_chunk % 4 == 0 ? 4 : group_chunk;
 
 /// Where the groups' sums meet. Quads of a lane, rows first, go round the groups: each is stored by one of them, and
 /// the others give it their sums.
@@ -250,8 +252,12 @@ __device__ __forceinline__ void store_sums(const Work& work, const Sums& sums, c
 }
 
 /// The block's shared memory; `exchange` is there where there are several groups.
+template <class Work>
 struct Shared {
-    Chunk ring[stages];
+    union {
+        Chunk ring[stages];
+        float shares[Work::share_floats > 0 ? Work::share_floats : 1];
+    };
     Exchange exchange;
 };
 
@@ -300,8 +306,27 @@ __device__ __forceinline__ void start_next_tile(Chunk* ring, Work& work) {
     }
 }
 
-/// Multiplies the chunks of the tile at hand, of which `stages` have been started. The operands of the next channel are
-/// on their way while those of one are multiplied. So it is from chunk to chunk: the barrier between two, the first
+/// Between chunk `number` in `stage` and the next one, which is there afterwards.
+template <class Work>
+__device__ __forceinline__ void wait_for_next(Chunk* ring, Work& work, int number, int stage) {
+    if (number + 1 >= work.end_chunk()) return;
+    // What was loaded to registers a chunk ago, for the stage that had been read then.
+    if constexpr (Work::passes) {
+        if (number - 1 + stages < work.end_chunk()) work.finish(ring[(stage + stages - 1) % stages], 0);
+    }
+    copy_async_wait<stages - 2>();
+    __syncthreads();
+}
+
+/// Fills the stage of chunk `number`, which has been read, with the one that comes there next.
+template <class Work>
+__device__ __forceinline__ void refill(Chunk* ring, Work& work, int number, int stage) {
+    work.start(ring[held(stage)], held(number) + stages, 0);
+    copy_async_commit();
+}
+
+/// Multiplies the chunks of the tile at hand, of which `stages` have been started. The operands of the next channel
+/// are on their way while those of one are multiplied. So it is from chunk to chunk: the barrier between two, the first
 /// operands of the next one and the copies to the stage that has been read go before the last products of a chunk.
 template <class Work>
 __device__ __forceinline__ void multiply_tile(Sums& sums, Chunk* ring, Work& work) {
@@ -325,26 +350,42 @@ __device__ __forceinline__ void multiply_tile(Sums& sums, Chunk* ring, Work& wor
         const int read = stage;
         const bool last = group_chunk == round || left == 0;
         if (last) {
-            if (number + 1 < work.end_chunk()) {
-                // What was loaded to registers a chunk ago, for the stage that had been read then.
-                if constexpr (Work::passes) {
-                    if (number - 1 + stages < work.end_chunk()) work.finish(ring[(read + stages - 1) % stages], 0);
-                }
-                copy_async_wait<stages - 2>();
-                __syncthreads();
-            }
+            wait_for_next(ring, work, number, read);
             ++number;
             stage = stage + 1 == stages ? 0 : stage + 1;
             reader.skip(stage - read, -group_chunk);
             left = group_chunk;
         }
         reader.load(operands[round % 2], 0);
-        if (last) {
-            work.start(ring[held(read)], held(number) - 1 + stages, 0);
-            copy_async_commit();
-        }
+        if (last) refill(ring, work, number - 1, read);
         multiply(sums, operands[(round - 1) % 2]);
         if constexpr (round % 2 != 0) operands[0] = operands[1];
+    }
+}
+
+/// The same with the operands of one channel at a time: fewer registers, so that other warps hide the waiting.
+template <class Work>
+__device__ __forceinline__ void multiply_tile_plainly(Sums& sums, Chunk* ring, Work& work) {
+    Operands operands;
+    copy_async_wait<stages - 1>();
+    __syncthreads();
+    Reader reader(ring, channel_group() * group_chunk);
+    int stage = 0;
+#pragma unroll 1
+    for (int number = work.first_chunk(); number < work.end_chunk(); ++number) {
+#pragma unroll 1
+        for (int left = group_chunk; left > 0; left -= plain_round) {
+#pragma unroll
+            for (int i = 0; i < plain_round; ++i) {
+                reader.load(operands, i);
+                multiply(sums, operands);
+            }
+            reader.skip(0, plain_round);
+        }
+        wait_for_next(ring, work, number, stage);
+        refill(ring, work, number, stage);
+        stage = stage + 1 == stages ? 0 : stage + 1;
+        reader.skip(stage == 0 ? 1 - stages : 1, -group_chunk);
     }
 }
 
@@ -355,24 +396,38 @@ __device__ __forceinline__ void multiply_tile(Sums& sums, Chunk* ring, Work& wor
 /// - start(chunk, number, slot): starts to bring a chunk of the tile at hand, if it has that one,
 /// - finish(chunk, slot): stores what of it has come by way of registers, which have `stages` slots,
 /// - meanwhile(): what else there is to do once the block's first chunks are on their way,
-/// - keep(), store(sums, place): `keep` notes the tile at hand, and `store` is told sums of the tile noted.
+/// - keep(), store(sums, place): `keep` notes the tile at hand, and `store` is told sums of the tile noted,
+/// - gather(): where it has `share_floats`, sums are stored in shared memory in place of the chunks, and this is called
+///   when all are there.
 template <class Work>
 __device__ __forceinline__ void multiply_tiles(Work& work) {
-    Shared& shared = *dynamic_shared<Shared>();
+    constexpr bool gathers = Work::share_floats > 0;
+    auto& shared = *dynamic_shared<Shared<Work>>();
+    Chunk* ring = shared.ring;
     int number = static_cast<int>(blockIdx.x);
     bool more = work.find(number);
-    if (more) start_first_tile(shared.ring, work);
+    if (more) start_first_tile(ring, work);
     while (more) {
         Sums sums = {};
-        multiply_tile(sums, shared.ring, work);
+        if constexpr (config::operand_buffers == 1) {
+            multiply_tile_plainly(sums, ring, work);
+        } else {
+            multiply_tile(sums, ring, work);
+        }
         loosen<k_quad * k_quad * lane_quads>(&sums[0][0][0][0]);
         work.keep();
         number += static_cast<int>(gridDim.x);
         more = work.find(number);
         give_sums(shared.exchange, sums);
         __syncthreads();
-        if (more) start_next_tile(shared.ring, work);
+        if (more && !gathers) start_next_tile(ring, work);
         store_sums(work, sums, shared.exchange);
+        if constexpr (gathers) {
+            __syncthreads();
+            work.gather();
+            __syncthreads();
+            if (more) start_next_tile(ring, work);
+        }
     }
 }
 

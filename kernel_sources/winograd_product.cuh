@@ -22,6 +22,7 @@ using WeightLines = CopiedLines<float, tile_n, k_quad>;
 
 struct Work {
     static constexpr bool passes = false;
+    static constexpr int share_floats = 0;
 
     const float* input;
     const float* weight;

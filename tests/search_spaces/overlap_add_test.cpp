@@ -133,6 +133,69 @@ TEST_CASE("blocks of overlap_add whose groups share channels go on to a next til
     }
 }
 
+TEST_CASE("blocks of overlap_add add up the products that meet in their outputs") {
+    test::Draw draw(173);
+    const SearchSpace space = test::space_with("overlap_add", "gather", 1);
+    const auto any = [](const Config&) { return true; };
+    for (const char* text : {
+             // Several images a block, of a number of positions that is no whole number of vectors, and one.
+             "2d n9 ci20 co10 g1 i3x3 k4x4 s2x2 p1x1 op0x0 d1x1 bias f32 nchw",
+             "2d n3 ci16 co3 g1 i8x8 k3x3 s2x2 p1x1 op1x1 d1x1 nobias f32 nchw",
+             "3d n3 ci16 co4 g1 i2x3x4 k3x3x3 s2x1x2 p1x1x0 op0x0x1 d1x1x1 bias f16 nchw",
+             // Slices, whose ends lie outside the image, also along the height and the depth.
+             "1d n3 ci22 co12 g1 i203 k4 s2 p1 op0 d1 bias f32 nchw",
+             "1d n2 ci24 co12 g2 i300 k16 s8 p4 op0 d1 nobias bf16 nchw",
+             "1d n2 ci16 co5 g1 i167 k5 s3 p7 op2 d2 bias f32 nchw",
+             "2d n2 ci16 co6 g1 i30x5 k3x2 s2x2 p1x0 op0x1 d2x1 bias f32 nchw",
+             "3d n1 ci16 co4 g1 i24x2x3 k4x2x3 s2x2x2 p1x0x1 op0x0x1 d1x1x1 bias f32 nchw",
+             // Phases without taps, and rows that are cropped.
+             "1d n2 ci16 co8 g1 i70 k3 s2 p1 op0 d2 nobias f32 nchw",
+             "2d n2 ci16 co16 g1 i6x7 k2x2 s3x4 p1x2 op2x1 d1x1 bias f32 nchw",
+         }) {
+        const Problem p = parse_key(text);
+        INFO(text);
+        test::check_drawn(space, draw, p, 2, any);
+        // One launch, and nothing in a workspace that grows with the batch.
+        const auto config = test::draw_config(space, draw, p, any);
+        REQUIRE(config.has_value());
+        CHECK(space.plan(p, test::emulated().device->info(), *config).launches.size() == 1);
+    }
+    int taken = 0;
+    for (int round = 0; round < test::rounds(24); ++round) {
+        Problem p = draw_product_problem(draw);
+        p.layout = Layout::nchw;
+        INFO(key(p));
+        const auto config = test::draw_config(space, draw, p, any);
+        if (!config) continue;
+        ++taken;
+        test::check_exact(space, draw, p, *config);
+    }
+    CHECK(taken > test::rounds(6));
+}
+
+TEST_CASE("blocks of overlap_add that gather have several tiles and groups of warps") {
+    test::Draw draw(179);
+    const SearchSpace space = test::space_with("overlap_add", "gather", 1);
+    const Problem p = parse_key("1d n2 ci24 co48 g1 i1000 k4 s2 p1 op0 d1 bias f32 nchw");
+    for (const std::int64_t groups : {1, 2, 4})
+        test::check_drawn(space, draw, p, 2,
+                          [&](const Config& config) { return config.at("channel_groups") == groups; });
+}
+
+TEST_CASE("operands of overlap_add come channel by channel") {
+    test::Draw draw(181);
+    const SearchSpace space = test::space_with("overlap_add", "operand_buffers", 1);
+    for (const char* text : {"2d n2 ci37 co16 g1 i6x8 k2x2 s2x2 p0x0 op0x0 d1x1 bias f32 nchw",
+                             "1d n2 ci70 co9 g1 i33 k16 s8 p4 op0 d1 nobias f32 nchw",
+                             "2d n2 ci36 co24 g2 i5x7 k3x3 s2x2 p1x1 op1x1 d1x1 nobias f32 nhwc",
+                             "3d n2 ci64 co8 g1 i3x4x4 k2x2x2 s2x2x2 p0x0x0 op0x0x0 d1x1x1 bias f16 nchw"}) {
+        const Problem p = parse_key(text);
+        INFO(text);
+        test::check_drawn(space, draw, p, 3);
+        test::check_drawn(space, draw, p, 1, [](const Config& config) { return config.at("channel_groups") > 1; });
+    }
+}
+
 TEST_CASE("every problem that the overlap_add family takes has a default") {
     test::Draw draw(139);
     for (int round = 0; round < test::rounds(200); ++round) {
