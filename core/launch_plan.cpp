@@ -1,8 +1,38 @@
 #include "core/launch_plan.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace tconv {
+namespace {
+
+constexpr std::array<std::pair<ArgumentKind, std::string_view>, 9> k_argument_names{{
+    {ArgumentKind::input, "input"},
+    {ArgumentKind::weight, "weight"},
+    {ArgumentKind::bias, "bias"},
+    {ArgumentKind::output, "output"},
+    {ArgumentKind::workspace, "workspace"},
+    {ArgumentKind::batch, "batch"},
+    {ArgumentKind::values, "values"},
+    {ArgumentKind::packed_weight, "packed_weight"},
+    {ArgumentKind::tensor_map, "tensor_map"},
+}};
+
+}  // namespace
+
+std::string_view to_string(ArgumentKind kind) {
+    for (const auto& [known, name] : k_argument_names) {
+        if (known == kind) return name;
+    }
+    return "?";
+}
+
+std::optional<ArgumentKind> argument_kind_named(std::string_view name) {
+    for (const auto& [kind, known] : k_argument_names) {
+        if (known == name) return kind;
+    }
+    return std::nullopt;
+}
 
 std::int64_t grid_limit(std::size_t axis) {
     constexpr std::int64_t k_max_grid_x = 2147483647;

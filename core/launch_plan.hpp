@@ -2,7 +2,9 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "config.hpp"
@@ -24,6 +26,11 @@ enum class ArgumentKind {
     packed_weight,  ///< address of the packed weights + `offset`
     tensor_map,     ///< `map` of `mapped` + `offset`, by value: 128 bytes, aligned to as many
 };
+
+/// Its name in stored plans and in search spaces.
+[[nodiscard]] std::string_view to_string(ArgumentKind kind);
+/// The reverse; nothing where no kind has the name.
+[[nodiscard]] std::optional<ArgumentKind> argument_kind_named(std::string_view name);
 
 struct Argument {
     ArgumentKind kind = ArgumentKind::input;

@@ -1,8 +1,6 @@
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
-#include <utility>
 
 #include "core/error.hpp"
 #include "core/launch_plan.hpp"
@@ -12,38 +10,19 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::array<std::pair<ArgumentKind, const char*>, 9> k_argument_names{{
-    {ArgumentKind::input, "input"},
-    {ArgumentKind::weight, "weight"},
-    {ArgumentKind::bias, "bias"},
-    {ArgumentKind::output, "output"},
-    {ArgumentKind::workspace, "workspace"},
-    {ArgumentKind::batch, "batch"},
-    {ArgumentKind::values, "values"},
-    {ArgumentKind::packed_weight, "packed_weight"},
-    {ArgumentKind::tensor_map, "tensor_map"},
-}};
-
 bool has_offset(ArgumentKind kind) {
     return kind == ArgumentKind::workspace || kind == ArgumentKind::packed_weight || kind == ArgumentKind::tensor_map;
 }
 
-std::string_view name_of(ArgumentKind kind) {
-    for (const auto& [known, name] : k_argument_names) {
-        if (known == kind) return name;
-    }
-    return "?";
-}
-
-ArgumentKind kind_of(const std::string& name) {
-    const auto* const found = std::find_if(k_argument_names.begin(), k_argument_names.end(),
-                                           [&](const auto& entry) { return name == entry.second; });
-    if (found == k_argument_names.end()) reject(fmt::format("launch plan has an unknown argument kind ({})", name));
-    return found->first;
+ArgumentKind kind_from_json(const Json& json) {
+    const auto name = json.get<std::string>();
+    const std::optional<ArgumentKind> kind = argument_kind_named(name);
+    if (!kind) reject(fmt::format("launch plan has an unknown argument kind ({})", name));
+    return *kind;
 }
 
 Json map_to_json(const TensorMap& map, ArgumentKind mapped) {
-    return {{"of", name_of(mapped)},
+    return {{"of", to_string(mapped)},
             {"element", to_string(map.element)},
             {"extents", map.extents},
             {"strides", map.strides},
@@ -66,7 +45,7 @@ TensorMap map_from_json(const Json& json) {
 }
 
 Json argument_to_json(const Argument& argument) {
-    Json json{{"kind", name_of(argument.kind)}};
+    Json json{{"kind", to_string(argument.kind)}};
     if (argument.kind == ArgumentKind::tensor_map) json["map"] = map_to_json(argument.map, argument.mapped);
     if (has_offset(argument.kind)) json["offset"] = argument.offset;
     if (argument.kind == ArgumentKind::values) json["values"] = argument.values;
@@ -75,10 +54,10 @@ Json argument_to_json(const Argument& argument) {
 
 Argument argument_from_json(const Json& json) {
     Argument argument;
-    argument.kind = kind_of(json.at("kind").get<std::string>());
+    argument.kind = kind_from_json(json.at("kind"));
     if (argument.kind == ArgumentKind::tensor_map) {
         argument.map = map_from_json(json.at("map"));
-        argument.mapped = kind_of(json.at("map").at("of").get<std::string>());
+        argument.mapped = kind_from_json(json.at("map").at("of"));
     }
     if (has_offset(argument.kind)) argument.offset = json.at("offset").get<std::int64_t>();
     if (argument.kind == ArgumentKind::values) argument.values = json.at("values").get<std::vector<std::int64_t>>();

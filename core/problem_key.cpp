@@ -10,18 +10,16 @@
 namespace tconv {
 namespace {
 
-[[noreturn]] void reject(const std::string& text, const std::string& rule) {
-    throw Error(ErrorKind::bad_input, fmt::format("problem key ({}) {}", text, rule));
-}
-
 /// Reads the words of a key one by one; every word must be there, in order.
 class KeyReader {
 public:
     explicit KeyReader(const std::string& text) : text_(text), words_(text) {}
 
+    [[noreturn]] void fail(const std::string& rule) const { reject(fmt::format("problem key ({}) {}", text_, rule)); }
+
     std::string word() {
         std::string result;
-        if (!(words_ >> result)) reject(text_, "ends too early");
+        if (!(words_ >> result)) fail("ends too early");
         return result;
     }
 
@@ -29,7 +27,7 @@ public:
     std::string after(std::string_view prefix) {
         const std::string result = word();
         if (result.compare(0, prefix.size(), prefix) != 0)
-            reject(text_, fmt::format("must have {}... where {} stands", prefix, result));
+            fail(fmt::format("must have {}... where {} stands", prefix, result));
         return result.substr(prefix.size());
     }
 
@@ -45,13 +43,13 @@ public:
             if (count == axes) break;
             result[static_cast<std::size_t>(3 - axes + count)] = integer(part);
         }
-        if (count != axes || !parts.eof()) reject(text_, fmt::format("must have {} numbers after {}", axes, prefix));
+        if (count != axes || !parts.eof()) fail(fmt::format("must have {} numbers after {}", axes, prefix));
         return result;
     }
 
     void end() {
         std::string rest;
-        if (words_ >> rest) reject(text_, fmt::format("goes on after its end: {}", rest));
+        if (words_ >> rest) fail(fmt::format("goes on after its end: {}", rest));
     }
 
 private:
@@ -59,7 +57,7 @@ private:
         std::int64_t value = 0;
         const auto [end, status] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
         if (status != std::errc() || end != digits.data() + digits.size()) {
-            reject(text_, fmt::format("has {} where a 64-bit integer must stand", digits));
+            fail(fmt::format("has {} where a 64-bit integer must stand", digits));
         }
         return value;
     }
@@ -82,7 +80,7 @@ Problem parse_key(const std::string& text) {
     KeyReader reader(text);
     Problem p;
     const std::string axes = reader.word();
-    if (axes != "1d" && axes != "2d" && axes != "3d") reject(text, "must begin with 1d, 2d or 3d");
+    if (axes != "1d" && axes != "2d" && axes != "3d") reader.fail("must begin with 1d, 2d or 3d");
     p.spatial_axes = axes[0] - '0';
     p.batch = reader.number("n");
     p.in_channels = reader.number("ci");
@@ -95,7 +93,7 @@ Problem parse_key(const std::string& text) {
     p.output_padding = reader.extents("op", p.spatial_axes, 0);
     p.dilation = reader.extents("d", p.spatial_axes, 1);
     const std::string bias = reader.word();
-    if (bias != "bias" && bias != "nobias") reject(text, "must have bias or nobias after the extents");
+    if (bias != "bias" && bias != "nobias") reader.fail("must have bias or nobias after the extents");
     p.bias = bias == "bias";
     p.dtype = parse_data_type(reader.word());
     p.layout = parse_layout(reader.word());

@@ -32,35 +32,34 @@ const ElementFacts& facts_of(MapElement element) {
                          [&](const ElementFacts& facts) { return facts.element == element; });
 }
 
-[[noreturn]] void reject_map(const std::string& subject, const std::string& sentence) {
-    throw Error(ErrorKind::bad_input, fmt::format("tensor map of {}: {}", subject, sentence));
+[[noreturn]] void fail(const std::string& subject, const std::string& sentence) {
+    reject(fmt::format("tensor map of {}: {}", subject, sentence));
 }
 
 void check_dimensions(const TensorMap& map, std::int64_t batch, const std::string& subject) {
     const std::size_t rank = map.extents.size();
     if (rank < 1 || rank > k_most_map_dimensions)
-        reject_map(subject, fmt::format("dimensions ({}) must be 1 to {}", rank, k_most_map_dimensions));
+        fail(subject, fmt::format("dimensions ({}) must be 1 to {}", rank, k_most_map_dimensions));
     if (map.box.size() != rank)
-        reject_map(subject,
-                   fmt::format("box ({} extents) must have one for each of {} dimensions", map.box.size(), rank));
+        fail(subject, fmt::format("box ({} extents) must have one for each of {} dimensions", map.box.size(), rank));
     if (map.strides.size() != rank - 1) {
-        reject_map(subject, fmt::format("strides ({}) must be one for each of {} dimensions but the innermost",
-                                        map.strides.size(), rank));
+        fail(subject, fmt::format("strides ({}) must be one for each of {} dimensions but the innermost",
+                                  map.strides.size(), rank));
     }
     if (map.batch_dimension < -1 || map.batch_dimension >= static_cast<int>(rank))
-        reject_map(subject, fmt::format("batch_dimension ({}) must be -1 to {}", map.batch_dimension, rank - 1));
+        fail(subject, fmt::format("batch_dimension ({}) must be -1 to {}", map.batch_dimension, rank - 1));
     for (std::size_t i = 0; i < rank; ++i) {
         const bool grows = map.batch_dimension == static_cast<int>(i);
         const std::int64_t most = grows ? k_most_extent / std::max<std::int64_t>(batch, 1) : k_most_extent;
         if (map.extents[i] < 1 || map.extents[i] > most)
-            reject_map(subject, fmt::format("extent {} ({}) must be 1 to {}", i, map.extents[i], most));
+            fail(subject, fmt::format("extent {} ({}) must be 1 to {}", i, map.extents[i], most));
         if (map.box[i] < 1 || map.box[i] > k_most_box)
-            reject_map(subject, fmt::format("box extent {} ({}) must be 1 to {}", i, map.box[i], k_most_box));
+            fail(subject, fmt::format("box extent {} ({}) must be 1 to {}", i, map.box[i], k_most_box));
         if (i == 0) continue;
         const std::int64_t stride = map.strides[i - 1];
         if (stride < k_piece_bytes || stride > k_most_stride || stride % k_piece_bytes != 0) {
-            reject_map(subject, fmt::format("stride of dimension {} ({} bytes) must be a multiple of {} below 2^40", i,
-                                            stride, k_piece_bytes));
+            fail(subject, fmt::format("stride of dimension {} ({} bytes) must be a multiple of {} below 2^40", i,
+                                      stride, k_piece_bytes));
         }
     }
 }
@@ -68,18 +67,18 @@ void check_dimensions(const TensorMap& map, std::int64_t batch, const std::strin
 void check_pattern(const TensorMap& map, const std::string& subject) {
     const std::int64_t row = map.box[0] * size_of(map.element);
     if (row % k_piece_bytes != 0) {
-        reject_map(subject, fmt::format("the box's innermost extent ({} bytes) must be a multiple of {} bytes", row,
-                                        k_piece_bytes));
+        fail(subject,
+             fmt::format("the box's innermost extent ({} bytes) must be a multiple of {} bytes", row, k_piece_bytes));
     }
     if (map.swizzle != 0 && map.swizzle != 32 && map.swizzle != 64 && map.swizzle != 128)
-        reject_map(subject, fmt::format("swizzle ({}) must be 0, 32, 64 or 128", map.swizzle));
+        fail(subject, fmt::format("swizzle ({}) must be 0, 32, 64 or 128", map.swizzle));
     // Shorter rows would lie apart in shared memory; nobody needs that.
     if (map.swizzle != 0 && row != map.swizzle) {
-        reject_map(subject, fmt::format("the box's innermost extent ({} bytes) must be the swizzle of {} bytes", row,
-                                        map.swizzle));
+        fail(subject,
+             fmt::format("the box's innermost extent ({} bytes) must be the swizzle of {} bytes", row, map.swizzle));
     }
     if (map.l2_promotion != 0 && map.l2_promotion != 64 && map.l2_promotion != 128 && map.l2_promotion != 256)
-        reject_map(subject, fmt::format("l2_promotion ({}) must be 0, 64, 128 or 256", map.l2_promotion));
+        fail(subject, fmt::format("l2_promotion ({}) must be 0, 64, 128 or 256", map.l2_promotion));
 }
 
 /// Like span_bytes, for numbers that are not known to be sane.
@@ -155,20 +154,20 @@ void check_tensor_map(const TensorMap& map, std::int64_t offset, const MappedMem
     check_dimensions(map, batch, subject);
     check_pattern(map, subject);
     if (offset < 0 || offset % k_piece_bytes != 0)
-        reject_map(subject, fmt::format("offset ({} bytes) must be a multiple of {}", offset, k_piece_bytes));
+        fail(subject, fmt::format("offset ({} bytes) must be a multiple of {}", offset, k_piece_bytes));
     std::int64_t span = 0;
     std::int64_t end = 0;
     const std::int64_t bytes = memory.bytes + memory.bytes_per_batch;
     if (!checked_span(map, span) || __builtin_add_overflow(span, offset, &end) || end > bytes) {
-        reject_map(subject, fmt::format("it must end within the {} bytes that a batch of 1 has (offset {}, {} bytes)",
-                                        bytes, offset, span));
+        fail(subject, fmt::format("it must end within the {} bytes that a batch of 1 has (offset {}, {} bytes)", bytes,
+                                  offset, span));
     }
     // What lies inside for one entry, and grows no faster than the memory, lies inside for all.
     std::int64_t growth = 0;
     if (!checked_growth(map, growth) || growth > memory.bytes_per_batch) {
-        reject_map(subject, fmt::format("it must not grow by more than the {} bytes that its memory has more for each "
-                                        "batch entry ({} bytes)",
-                                        memory.bytes_per_batch, growth));
+        fail(subject, fmt::format("it must not grow by more than the {} bytes that its memory has more for each "
+                                  "batch entry ({} bytes)",
+                                  memory.bytes_per_batch, growth));
     }
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "box_axis.cuh"
+#include "split_off.cuh"
 
 namespace tconv::box {
 
@@ -49,14 +50,6 @@ constexpr u32 tiles = tiles_w * tiles_h * tiles_d;
 /// Tiles of the same planes that a block takes one after the other.
 constexpr u32 steps = static_cast<u32>(config::steps);
 
-/// Takes a digit below `count` off the number.
-__device__ __forceinline__ u32 split_off(u32& number, u32 count) {
-    const u32 rest = number / count;
-    const u32 digit = number - rest * count;
-    number = rest;
-    return digit;
-}
-
 /// Planes and tiles of a block.
 struct Block {
     u32 batch;
@@ -69,11 +62,11 @@ __device__ __forceinline__ Block this_block() {
     u32 number = blockIdx.x;
     Block block{};
     if constexpr (channels_last) {
-        block.plane = static_cast<Index>(split_off(number, plane_tiles)) * tile_planes;
-        block.first_tile = split_off(number, walks) * steps;
+        block.plane = split_off<Index>(number, plane_tiles) * tile_planes;
+        block.first_tile = split_off<u32>(number, walks) * steps;
     } else {
-        block.first_tile = split_off(number, walks) * steps;
-        block.plane = static_cast<Index>(split_off(number, plane_tiles)) * tile_planes;
+        block.first_tile = split_off<u32>(number, walks) * steps;
+        block.plane = split_off<Index>(number, plane_tiles) * tile_planes;
     }
     block.batch = number;
     return block;
@@ -89,8 +82,8 @@ using Count = UnsignedOf<Index>::type;
 __device__ __forceinline__ Place place_of_tile(const Block& block, u32 number) {
     Place place{};
     place.plane = block.plane;
-    place.w = static_cast<Index>(split_off(number, tiles_w)) * tile_w;
-    place.h = static_cast<Index>(split_off(number, tiles_h)) * tile_h;
+    place.w = split_off<Index>(number, tiles_w) * tile_w;
+    place.h = split_off<Index>(number, tiles_h) * tile_h;
     place.d = static_cast<Index>(number) * tile_d;
     return place;
 }
@@ -98,11 +91,11 @@ __device__ __forceinline__ Place place_of_tile(const Block& block, u32 number) {
 /// Neighbouring threads lie along the axis that is contiguous in the tensors.
 __device__ __forceinline__ Place place_of_thread(const Place& tile, u32 number = threadIdx.x) {
     Place place = tile;
-    if constexpr (channels_last) place.plane += static_cast<Index>(split_off(number, tile_planes));
-    place.w += static_cast<Index>(split_off(number, tile_w));
-    place.h += static_cast<Index>(split_off(number, tile_h));
-    place.d += static_cast<Index>(split_off(number, tile_d));
-    if constexpr (!channels_last) place.plane += static_cast<Index>(split_off(number, tile_planes));
+    if constexpr (channels_last) place.plane += split_off<Index>(number, tile_planes);
+    place.w += split_off<Index>(number, tile_w);
+    place.h += split_off<Index>(number, tile_h);
+    place.d += split_off<Index>(number, tile_d);
+    if constexpr (!channels_last) place.plane += split_off<Index>(number, tile_planes);
     if constexpr (flat) {
         const auto row = static_cast<Count>(place.w) / static_cast<Count>(AxisW::threads);
         place.w -= static_cast<Index>(row * static_cast<Count>(AxisW::threads));

@@ -4,6 +4,7 @@
 
 #include "elements.cuh"
 #include "phases.cuh"
+#include "split_off.cuh"
 #include "tconv.cuh"
 
 namespace tconv::direct {
@@ -92,26 +93,17 @@ struct Place {
     Taps taps_d, taps_h, taps_w;
 };
 
-/// Takes `count` values off the running block number.
-__device__ __forceinline__ Index split(i64& number, i64 count) {
-    const i64 rest = number / count;
-    const Index digit = static_cast<Index>(number - rest * count);
-    number = rest;
-    return digit;
-}
-
 __device__ __forceinline__ Place place_of_block() {
     Place place{};
     i64 number = blockIdx.x;
-    place.block_channel =
-        static_cast<int>(split(number, (out_group + tile_channels - 1) / tile_channels)) * tile_channels;
-    place.phase_w = fused ? 0 : static_cast<int>(split(number, problem::stride_w));
-    place.phase_h = static_cast<int>(split(number, problem::stride_h));
-    place.phase_d = static_cast<int>(split(number, problem::stride_d));
-    place.q_w = static_cast<Index>(q_begin_w) + split(number, (q_count_w + tile_w - 1) / tile_w) * tile_w;
-    place.q_h = static_cast<Index>(q_begin_h) + split(number, (q_count_h + tile_h - 1) / tile_h) * tile_h;
-    place.q_d = static_cast<Index>(q_begin_d) + split(number, (q_count_d + tile_d - 1) / tile_d) * tile_d;
-    place.group = static_cast<int>(split(number, problem::groups));
+    place.block_channel = split_off(number, (out_group + tile_channels - 1) / tile_channels) * tile_channels;
+    place.phase_w = fused ? 0 : split_off(number, problem::stride_w);
+    place.phase_h = split_off(number, problem::stride_h);
+    place.phase_d = split_off(number, problem::stride_d);
+    place.q_w = static_cast<Index>(q_begin_w) + split_off<Index>(number, (q_count_w + tile_w - 1) / tile_w) * tile_w;
+    place.q_h = static_cast<Index>(q_begin_h) + split_off<Index>(number, (q_count_h + tile_h - 1) / tile_h) * tile_h;
+    place.q_d = static_cast<Index>(q_begin_d) + split_off<Index>(number, (q_count_d + tile_d - 1) / tile_d) * tile_d;
+    place.group = split_off(number, problem::groups);
     place.batch = static_cast<int>(number);
     const int thread = threadIdx.x;
     place.column = thread % columns;

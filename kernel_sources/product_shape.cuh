@@ -4,6 +4,7 @@
 
 #include "elements.cuh"
 #include "phases.cuh"
+#include "split_off.cuh"
 #include "warp_mma.cuh"
 
 namespace tconv::product {
@@ -244,14 +245,6 @@ struct Place {
     int batch;                      // first batch entry of the tile
     Run run_d, run_h, run_w;
 };
-
-/// Takes `count` values off the running block number.
-__device__ __forceinline__ int split_off(i64& number, i64 count) {
-    const i64 rest = number / count;
-    const int digit = static_cast<int>(number - rest * count);
-    number = rest;
-    return digit;
-}
 
 /// Tiles of all batch entries.
 __device__ __forceinline__ i64 tiles_of(int batch) {

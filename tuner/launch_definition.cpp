@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <map>
-
 #include "core/error.hpp"
 
 namespace tconv {
@@ -18,25 +16,23 @@ int batch_axis(const YamlReader& read, const YamlEntry& entry) {
     read.fail(entry.line, fmt::format("batch_axis must be x, y, z or none, not {}", axis));
 }
 
+bool is_mappable(ArgumentKind kind) {
+    return kind == ArgumentKind::input || kind == ArgumentKind::weight || kind == ArgumentKind::output ||
+           kind == ArgumentKind::workspace || kind == ArgumentKind::packed_weight;
+}
+
 void read_map(const YamlReader& read, const YamlEntry& entry, ArgumentDefinition& argument) {
-    static const std::map<std::string, ArgumentKind> kinds = {
-        {"input", ArgumentKind::input},
-        {"weight", ArgumentKind::weight},
-        {"output", ArgumentKind::output},
-        {"workspace", ArgumentKind::workspace},
-        {"packed_weight", ArgumentKind::packed_weight},
-    };
     const YamlKeys keys{{"of", "extents", "strides_bytes", "box"},
                         {"element", "offset", "swizzle", "batch_dimension", "l2_promotion"}};
     const auto fields = read.record(entry.value, entry.line, "tensor_map", keys);
     MapDefinition& map = argument.map.emplace();
-    const auto of = kinds.find(read.word(fields.at("of")));
-    if (of == kinds.end()) {
+    const auto of = argument_kind_named(read.word(fields.at("of")));
+    if (!of || !is_mappable(*of)) {
         read.fail(fields.at("of").line,
                   fmt::format("a tensor map is of input, weight, output, workspace or packed_weight, not {}",
                               read.word(fields.at("of"))));
     }
-    map.of = of->second;
+    map.of = *of;
     map.element = fields.contains("element") ? read.word(fields.at("element")) : "dtype";
     try {
         if (map.element != "dtype") (void)parse_map_element(map.element);
@@ -59,15 +55,6 @@ void read_map(const YamlReader& read, const YamlEntry& entry, ArgumentDefinition
 }
 
 ArgumentDefinition argument_of(const YamlReader& read, const YAML::Node& node, int line) {
-    static const std::map<std::string, ArgumentKind> kinds = {
-        {"input", ArgumentKind::input},
-        {"weight", ArgumentKind::weight},
-        {"bias", ArgumentKind::bias},
-        {"output", ArgumentKind::output},
-        {"workspace", ArgumentKind::workspace},
-        {"batch", ArgumentKind::batch},
-        {"packed_weight", ArgumentKind::packed_weight},
-    };
     ArgumentDefinition result;
     if (node.IsMap()) {
         const auto fields =
@@ -75,27 +62,25 @@ ArgumentDefinition argument_of(const YamlReader& read, const YAML::Node& node, i
         if (fields.size() != 1)
             read.fail(line, "an argument holds one of workspace, packed_weight, values and tensor_map");
         const YamlEntry& entry = fields.begin()->second;
-        if (entry.key == "tensor_map") {
-            result.kind = ArgumentKind::tensor_map;
+        result.kind = argument_kind_named(entry.key).value();
+        if (result.kind == ArgumentKind::tensor_map) {
             read_map(read, entry, result);
-        } else if (entry.key != "values") {
-            result.kind = kinds.at(entry.key);
+        } else if (result.kind != ArgumentKind::values) {
             result.offset = read.formula(entry.value, entry.line, "the offset");
         } else {
-            result.kind = ArgumentKind::values;
             result.values = read.formulas(entry);
             if (result.values.empty()) read.fail(entry.line, "the argument values is an empty list");
         }
         return result;
     }
-    const auto kind = kinds.find(node.IsScalar() ? node.Scalar() : "");
-    if (kind == kinds.end()) {
+    const auto kind = argument_kind_named(node.IsScalar() ? node.Scalar() : "");
+    if (!kind || *kind == ArgumentKind::values || *kind == ArgumentKind::tensor_map) {
         read.fail(line, fmt::format("unknown argument {}; known are input, weight, bias, output, workspace, "
                                     "packed_weight, batch, {{workspace: offset}}, {{packed_weight: offset}}, "
                                     "{{values: [...]}} and {{tensor_map: {{...}}}}",
                                     node.IsScalar() ? node.Scalar() : "of another shape"));
     }
-    result.kind = kind->second;
+    result.kind = *kind;
     return result;
 }
 

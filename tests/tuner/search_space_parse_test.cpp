@@ -156,6 +156,7 @@ TEST_CASE("launches are checked with their lines") {
           "a.yaml:20: unknown argument wieght; known are input, weight, bias, output, workspace, "
           "packed_weight, batch, {workspace: offset}, {packed_weight: offset}, {values: [...]} and "
           "{tensor_map: {...}}");
+    CHECK(replaced(20, "  arguments: [values]").starts_with("a.yaml:20: unknown argument values; known are input, "));
     CHECK(replaced(20, "  arguments: [{workspace: \"0\", values: [\"1\"]}]") ==
           "a.yaml:20: an argument holds one of workspace, packed_weight, values and tensor_map");
     CHECK(replaced(20, "  arguments: [{values: []}]") == "a.yaml:20: the argument values is an empty list");
