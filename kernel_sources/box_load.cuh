@@ -111,12 +111,16 @@ constexpr int row_registers = AxisW::window * in_span * (channels_last ? problem
 constexpr int rows = AxisD::window * AxisH::window;
 constexpr bool all_at_once = rows * row_registers <= 72;
 
+/// Where row (id, ih) of the window lies from its origin.
+__device__ __forceinline__ Index line_of(int id, int ih) {
+    const Index line = (id * AxisH::input + ih) * AxisW::input;
+    return line * (channels_last ? static_cast<Index>(problem::in_channels) : 1);
+}
+
 /// Row (id, ih) of the window. `origin` is where the window of a thread would begin along depth and height, at the
 /// thread's first position along the width and its first input channel.
 __device__ __forceinline__ void load_row(Row& row, const Element* origin, const Place& thread, int id, int ih) {
-    const Index line = (id * AxisH::input + ih) * AxisW::input;
-    row.load({origin + line * (channels_last ? static_cast<Index>(problem::in_channels) : 1), thread.w,
-              AxisD::holds(thread.d, id) && AxisH::holds(thread.h, ih)});
+    row.load({origin + line_of(id, ih), thread.w, AxisD::holds(thread.d, id) && AxisH::holds(thread.h, ih)});
 }
 
 __device__ __forceinline__ const Element* origin_of(const Element* entry, const Place& thread) {

@@ -56,6 +56,23 @@ __device__ __forceinline__ void load_window(Window& window, const Element* origi
         load_row(window.row[i], origin, thread, i / AxisH::window, i % AxisH::window);
 }
 
+/// Chunks that lie further ahead than those loaded, and whose rows are asked for.
+constexpr int asked_ahead = config::asked_ahead;
+constexpr int within(int number, int window) {
+    return number < 0 ? 0 : number < window ? number : window - 1;
+}
+
+/// Asks the L2 cache for the rows of a chunk at the thread's own positions; what else is in its window others ask for.
+__device__ __forceinline__ void ask_for_window(const Element* origin, const Place& thread) {
+#pragma unroll
+    for (int i = 0; i < AxisD::positions * AxisH::positions; ++i) {
+        const int id = within(i / AxisH::positions - AxisD::first, AxisD::window);
+        const int ih = within(i % AxisH::positions - AxisH::first, AxisH::window);
+        if (AxisD::holds(thread.d, id) && AxisH::holds(thread.h, ih) && AxisW::holds(thread.w, -AxisW::first))
+            prefetch(origin + line_of(id, ih));
+    }
+}
+
 /// Channel `in` of an input row against row (kd, kh) of the kernel, for the thread's output row (jd, jh).
 __device__ __forceinline__ void add_row(Sums& sums, const Row& row, int in, const float* weights, int jd, int jh,
                                         int kernel_row) {
@@ -140,6 +157,10 @@ __device__ __forceinline__ void add_chunks(Sums& sums, const Element* origin, co
         for (; chunk < chunks; chunk += splits) {
             // Behind the last chunk it is loaded once more.
             const Element* next = origin + (chunk + splits < chunks ? chunk + splits : chunk) * chunk_pitch;
+            if constexpr (asked_ahead > 0) {
+                if (chunk + (1 + asked_ahead) * splits < chunks)
+                    ask_for_window(next + asked_ahead * splits * chunk_pitch, thread);
+            }
 #pragma unroll
             for (int i = 0; i < rows; ++i) {
                 add_input_row(sums, window.row[i], weights + chunk * (in_span * channel_pitch), i);

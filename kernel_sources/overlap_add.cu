@@ -26,7 +26,7 @@ struct Work {
     CopiedPieces pieces;
     Passing passing[stages];
 
-    __device__ __forceinline__ bool find(int number) { return find_tile(tile, number, batch); }
+    __device__ __forceinline__ bool find(int number) { return find_tile(tile, number, rows, batch); }
     __device__ __forceinline__ int first_chunk() const { return tile.first_chunk; }
     __device__ __forceinline__ int end_chunk() const { return tile.end_chunk; }
     __device__ __forceinline__ void place() { pieces.place_at(tile, rows, input, weight); }

@@ -85,10 +85,9 @@ struct Tile {
     int split;
     int first_chunk, end_chunk;
 };
-__device__ __forceinline__ bool find_tile(Tile& tile, int number, int batch) {
-    const int windows = batch * shares::slices;
-    const int tiles_m = in_block ? (windows + tile_windows - 1) / tile_windows
-                                 : static_cast<int>((batch * positions + tile_m - 1) / tile_m);
+__device__ __forceinline__ bool find_tile(Tile& tile, int number, i64 rows, int batch) {
+    const int tiles_m = in_block ? (batch * shares::slices + tile_windows - 1) / tile_windows
+                                 : static_cast<int>((rows + tile_m - 1) / tile_m);
     if (number >= tiles_m * (tiles_n * groups * splits)) return false;
     // Neighbouring blocks share positions: the columns' operand is the smaller one.
     tile.column = number % tiles_n * tile_columns;

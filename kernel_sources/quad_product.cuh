@@ -252,12 +252,18 @@ __device__ __forceinline__ void store_sums(const Work& work, const Sums& sums, c
 }
 
 /// The block's shared memory; `exchange` is there where there are several groups.
-template <class Work>
+template <int ShareFloats>
 struct Shared {
     union {
         Chunk ring[stages];
-        float shares[Work::share_floats > 0 ? Work::share_floats : 1];
+        float shares[ShareFloats];
     };
+    Exchange exchange;
+};
+// A union of one would cost registers.
+template <>
+struct Shared<0> {
+    Chunk ring[stages];
     Exchange exchange;
 };
 
@@ -309,20 +315,12 @@ __device__ __forceinline__ void start_next_tile(Chunk* ring, Work& work) {
 /// Between chunk `number` in `stage` and the next one, which is there afterwards.
 template <class Work>
 __device__ __forceinline__ void wait_for_next(Chunk* ring, Work& work, int number, int stage) {
-    if (number + 1 >= work.end_chunk()) return;
     // What was loaded to registers a chunk ago, for the stage that had been read then.
     if constexpr (Work::passes) {
         if (number - 1 + stages < work.end_chunk()) work.finish(ring[(stage + stages - 1) % stages], 0);
     }
     copy_async_wait<stages - 2>();
     __syncthreads();
-}
-
-/// Fills the stage of chunk `number`, which has been read, with the one that comes there next.
-template <class Work>
-__device__ __forceinline__ void refill(Chunk* ring, Work& work, int number, int stage) {
-    work.start(ring[held(stage)], held(number) + stages, 0);
-    copy_async_commit();
 }
 
 /// Multiplies the chunks of the tile at hand, of which `stages` have been started. The operands of the next channel
@@ -350,14 +348,17 @@ __device__ __forceinline__ void multiply_tile(Sums& sums, Chunk* ring, Work& wor
         const int read = stage;
         const bool last = group_chunk == round || left == 0;
         if (last) {
-            wait_for_next(ring, work, number, read);
+            if (number + 1 < work.end_chunk()) wait_for_next(ring, work, number, read);
             ++number;
             stage = stage + 1 == stages ? 0 : stage + 1;
             reader.skip(stage - read, -group_chunk);
             left = group_chunk;
         }
         reader.load(operands[round % 2], 0);
-        if (last) refill(ring, work, number - 1, read);
+        if (last) {
+            work.start(ring[held(read)], held(number) - 1 + stages, 0);
+            copy_async_commit();
+        }
         multiply(sums, operands[(round - 1) % 2]);
         if constexpr (round % 2 != 0) operands[0] = operands[1];
     }
@@ -382,8 +383,9 @@ __device__ __forceinline__ void multiply_tile_plainly(Sums& sums, Chunk* ring, W
             }
             reader.skip(0, plain_round);
         }
-        wait_for_next(ring, work, number, stage);
-        refill(ring, work, number, stage);
+        if (number + 1 < work.end_chunk()) wait_for_next(ring, work, number, stage);
+        work.start(ring[held(stage)], held(number) + stages, 0);
+        copy_async_commit();
         stage = stage + 1 == stages ? 0 : stage + 1;
         reader.skip(stage == 0 ? 1 - stages : 1, -group_chunk);
     }
@@ -402,7 +404,7 @@ __device__ __forceinline__ void multiply_tile_plainly(Sums& sums, Chunk* ring, W
 template <class Work>
 __device__ __forceinline__ void multiply_tiles(Work& work) {
     constexpr bool gathers = Work::share_floats > 0;
-    auto& shared = *dynamic_shared<Shared<Work>>();
+    auto& shared = *dynamic_shared<Shared<Work::share_floats>>();
     Chunk* ring = shared.ring;
     int number = static_cast<int>(blockIdx.x);
     bool more = work.find(number);

@@ -91,10 +91,10 @@ TEST_CASE("channels-last configs of the few_outputs family are exact in the emul
 TEST_CASE("runs of a tile that begins before the tensor are all written") {
     // Two tiles along the height, and one along the depth whose first output lies before the tensor.
     const Problem p = parse_key("3d n1 ci10 co3 g1 i1x3x24 k2x3x3 s5x2x3 p1x2x0 op1x2x0 d4x4x1 bias f32 nchw");
-    const Config config{{"ahead", 1},        {"block_size", 32},  {"channels", 1},    {"load_vector", 1},
-                        {"min_blocks", 1},   {"positions_d", 1},  {"positions_h", 3}, {"positions_w", 1},
-                        {"shifted_axes", 1}, {"source_order", 0}, {"splits", 2},      {"staged_store", 1},
-                        {"store_vector", 2}};
+    const Config config{{"ahead", 1},        {"asked_ahead", 0},  {"block_size", 32},  {"channels", 1},
+                        {"load_vector", 1},  {"min_blocks", 1},   {"positions_d", 1},  {"positions_h", 3},
+                        {"positions_w", 1},  {"shifted_axes", 1}, {"source_order", 0}, {"splits", 2},
+                        {"staged_store", 1}, {"store_vector", 2}};
     const SearchSpace& space = test::space_named("few_outputs");
     REQUIRE(space.violation(p, test::emulated().device->info(), config) == "");
     test::Draw draw(89);
