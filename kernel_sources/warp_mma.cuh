@@ -14,34 +14,21 @@ struct tf32 {
 
 #ifdef TCONV_EMULATOR
 
-namespace warp_mma {
-
-struct Operands {
-    u32 a[4];
-    u32 b[2];
-};
-// What the lanes of each warp brought to the product at hand.
-TCONV_EMULATOR_STATE Operands operands[32][32] = {};
-
+/// What the emulator calls the operands of a product.
 template <class T>
-struct Operand {
-    static constexpr int depth = 16;
-    static float value(u32 word, int k) {
-        const u16 bits = static_cast<u16>(word >> (16 * (k & 1)));
-        return to_float(T{bits});
-    }
-    static int lane(int k) { return k % 8 / 2; }
-    static int half(int k) { return k / 8; }
+struct EmulatedElement;
+template <>
+struct EmulatedElement<f16> {
+    static constexpr tconv_emulator::Element value = tconv_emulator::Element::f16;
 };
 template <>
-struct Operand<tf32> {
-    static constexpr int depth = 8;
-    static float value(u32 word, int) { return __uint_as_float(word & 0xffffe000u); }
-    static int lane(int k) { return k % 4; }
-    static int half(int k) { return k / 4; }
+struct EmulatedElement<bf16> {
+    static constexpr tconv_emulator::Element value = tconv_emulator::Element::bf16;
 };
-
-}  // namespace warp_mma
+template <>
+struct EmulatedElement<tf32> {
+    static constexpr tconv_emulator::Element value = tconv_emulator::Element::tf32;
+};
 
 /// D += A * B of one warp: 16 x K times K x 8, K = 16 (f16, bf16) or 8 (tf32), accumulated in float. Fragments as PTX
 /// lays them out (PTX ISA, "Matrix Fragments for mma.m16n8k16" and "m16n8k8"): with g = lane / 4 and t = lane % 4, `d`
@@ -49,24 +36,7 @@ struct Operand<tf32> {
 template <class T>
 __device__ __forceinline__ void mma_16x8(float (&d)[4], const u32 (&a)[4], const u32 (&b)[2],
                                          int line = __builtin_LINE()) {
-    using Operand = warp_mma::Operand<T>;
-    const int lane = tconv_emulator::lane();
-    const unsigned thread = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
-    warp_mma::Operands(&warp)[32] = warp_mma::operands[thread / 32];
-    __builtin_memcpy(warp[lane].a, a, sizeof a);
-    __builtin_memcpy(warp[lane].b, b, sizeof b);
-    __syncwarp(0xffffffffu, line);
-    for (int i = 0; i < 4; ++i) {
-        const int row = lane / 4;
-        const int column = lane % 4 * 2 + i % 2;
-        for (int k = 0; k < Operand::depth; ++k) {
-            const int from = Operand::lane(k);
-            const float left = Operand::value(warp[4 * row + from].a[i / 2 + 2 * Operand::half(k)], k);
-            const float right = Operand::value(warp[4 * column + from].b[Operand::half(k)], k);
-            d[i] = fmaf(left, right, d[i]);
-        }
-    }
-    __syncwarp(0xffffffffu, line);
+    tconv_emulator::host->multiply_warp(tconv_emulator::host->context, EmulatedElement<T>::value, d, a, b, line);
 }
 
 /// The nearest TF32 number, ties away from zero.

@@ -34,7 +34,6 @@ enum class Major { k, mn };
 /// next.
 __device__ __forceinline__ u64 wgmma_operand(const void* row, int offset, int eights, int line = __builtin_LINE()) {
     tconv_emulator::check_alignment(row, k_operand_row, "operand of wgmma", line);
-    // Addresses have 48 bits.
     return (reinterpret_cast<u64>(row) + static_cast<u64>(offset)) | static_cast<u64>(eights / k_operand_row) << 48;
 }
 
@@ -48,78 +47,19 @@ __device__ __forceinline__ u64 wgmma_operand_mn(const void* row, int blocks, int
     return reinterpret_cast<u64>(row) | static_cast<u64>(blocks / 1024) << 48 | halvings << 62;
 }
 
-namespace wgmma {
-
-template <class T>
-struct Element {
-    using Bits = u16;
-    static float value(u16 bits) { return to_float(T{bits}); }
-};
-template <>
-struct Element<tf32> {
-    using Bits = u32;
-    static float value(u32 bits) { return __uint_as_float(bits & 0xffffe000u); }
-};
-
-/// A swizzle exchanges 16-byte pieces of rows by the address alone: bits 7 to 9 onto bits 4 to 6, or as many of them as
-/// number the pieces of a row.
-template <class Bits>
-Bits load_swizzled(u64 address, u64 row) {
-    Bits bits;
-    const u64 from = address ^ (address / 128 % (row / 16) * 16);
-    __builtin_memcpy(&bits, reinterpret_cast<const void*>(from), sizeof bits);
-    return bits;
-}
-
-/// The values of one row of A, or column of B, for one product.
-template <class T, Major M>
-struct Row {
-    using Bits = typename Element<T>::Bits;
-    static constexpr int depth = k_operand_step / static_cast<int>(sizeof(Bits));
-    float values[depth];
-
-    Row(u64 operand, int row) {
-        const u64 start = operand & ((1ull << 48) - 1);
-        const u64 stride = operand >> 48 & 0x3fff;
-        const u64 bytes = static_cast<u64>(k_operand_row) >> (operand >> 62);
-        for (int k = 0; k < depth; ++k)
-            values[k] = Element<T>::value(load_swizzled<Bits>(start + offset(row, k, stride, bytes), bytes));
-    }
-    static u64 offset(int row, int k, u64 stride, u64 bytes) {
-        if (M == Major::k) return row / 8 * stride * 128 + row % 8 * 128 + k * sizeof(Bits);
-        const u64 block = bytes / sizeof(Bits);
-        return row / block * stride * 1024 + k * bytes + row % block * sizeof(Bits);
-    }
-};
-
-/// One thread's part of a product, run when it is waited for: operands that were overwritten too early show.
-template <class T, int N, Major A, Major B>
-void multiply(float* d, const tconv_emulator::LeftOperand* a, u64 b, int add) {
-    const int thread = static_cast<int>(threadIdx.x) % k_warpgroup;
-    const int first_row = thread / 32 * 16 + thread % 32 / 4;
-    const Row<T, A> rows[2] = {Row<T, A>(a->words[0], first_row), Row<T, A>(a->words[0], first_row + 8)};
-    for (int i = 0; i < N / 2; ++i) {
-        const Row<T, A>& left = rows[i / 2 % 2];
-        const Row<T, B> right(b, i / 4 * 8 + thread % 4 * 2 + i % 2);
-        float sum = add != 0 ? d[i] : 0.0f;
-        for (int k = 0; k < Row<T, A>::depth; ++k)
-            sum = fmaf(left.values[k], right.values[k], sum);
-        d[i] = sum;
-    }
-}
-
-}  // namespace wgmma
-
 /// Starts D = A * B, plus D where `add` is not 0, of one warpgroup: 64 x K times K x N, K = 32 bytes of T, N a multiple
 /// of 8 up to 256. Thread t holds rows 16 * (t / 32) + t % 32 / 4 (+ 8: the second pair) and columns 2 * (t % 4), + 1
 /// of every eight: four accumulators for each eight columns. D may be used after wgmma_wait.
 template <class T, int N, Major A = Major::k, Major B = Major::k>
 __device__ __forceinline__ void wgmma_start(float (&d)[N / 2], u64 a, u64 b, bool add) {
-    static_assert((A == Major::k && B == Major::k) || sizeof(typename wgmma::Element<T>::Bits) == 2,
-                  "operands of 16 bits alone may be MN-major");
+    static_assert((A == Major::k && B == Major::k) || sizeof(T) == 2, "operands of 16 bits alone may be MN-major");
+    using tconv_emulator::Placement;
     const tconv_emulator::LeftOperand left{{a}};
-    tconv_emulator::host->start_product(tconv_emulator::host->context, &wgmma::multiply<T, N, A, B>, d, &left, b,
-                                        add ? 1 : 0);
+    tconv_emulator::host->start_product(
+        tconv_emulator::host->context,
+        {EmulatedElement<T>::value, N, A == Major::k ? Placement::k_major : Placement::mn_major,
+         B == Major::k ? Placement::k_major : Placement::mn_major},
+        d, &left, b, add ? 1 : 0);
 }
 
 /// Accumulators that ordinary instructions wrote may be used by the products that follow.

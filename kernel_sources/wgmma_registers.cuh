@@ -38,46 +38,6 @@ namespace wgmma {
 // Where the lanes of each warp have A of the product that they start.
 TCONV_EMULATOR_STATE const u32* lane_registers[32][32] = {};
 
-/// Which of a lane's registers has value k of the first row that it holds, and which lane of the row's four.
-template <class T>
-float left_value(const tconv_emulator::LeftOperand& a, int half, int k) {
-    using Operand = warp_mma::Operand<T>;
-    const auto* registers = reinterpret_cast<const u32*>(a.words[Operand::lane(k)]);
-    return Operand::value(registers[half + 2 * Operand::half(k)], k);
-}
-
-/// One thread's part of a product, run when it is waited for: registers that were changed too early show.
-template <class T, int N>
-void multiply_registers(float* d, const tconv_emulator::LeftOperand* a, u64 b, int) {
-    using Bits = typename Element<T>::Bits;
-    const u64 start = b & ((1ull << 48) - 1);
-    const u64 eights = (b >> 48) * 128;
-    for (int i = 0; i < N / 2; ++i) {
-        const int column = static_cast<int>(threadIdx.x) % 4 * 2 + i % 2;
-        for (int k = 0; k < warp_mma::Operand<T>::depth; ++k) {
-            const u64 byte = static_cast<u64>(k) * sizeof(Bits);
-            Bits bits;
-            __builtin_memcpy(&bits,
-                             reinterpret_cast<const void*>(start + static_cast<u64>(i / 4) * eights + byte / 16 * 128 +
-                                                           static_cast<u64>(column) * 16 + byte % 16),
-                             sizeof bits);
-            d[i] = fmaf(left_value<T>(*a, i / 2 % 2, k), Element<T>::value(bits), d[i]);
-        }
-    }
-}
-
-/// Likewise, by a swizzled B.
-template <class T, int N>
-void multiply_registers_swizzled(float* d, const tconv_emulator::LeftOperand* a, u64 b, int add) {
-    for (int i = 0; i < N / 2; ++i) {
-        const Row<T, Major::k> right(b, i / 4 * 8 + static_cast<int>(threadIdx.x) % 4 * 2 + i % 2);
-        float sum = add != 0 ? d[i] : 0.0f;
-        for (int k = 0; k < warp_mma::Operand<T>::depth; ++k)
-            sum = fmaf(left_value<T>(*a, i / 2 % 2, k), right.values[k], sum);
-        d[i] = sum;
-    }
-}
-
 /// The registers of the four lanes that have a row's values.
 inline tconv_emulator::LeftOperand left_operand(const u32 (&a)[4], int line) {
     const int lane = tconv_emulator::lane();
@@ -100,17 +60,21 @@ template <class T, int N, int Eights>
 __device__ __forceinline__ void wgmma_add(float (&d)[N / 2], const u32 (&a)[4], PlainOperand b,
                                           int line = __builtin_LINE()) {
     const u64 described = b | static_cast<u64>(Eights / 128) << 48;
+    using tconv_emulator::Placement;
     const tconv_emulator::LeftOperand left = wgmma::left_operand(a, line);
-    tconv_emulator::host->start_product(tconv_emulator::host->context, &wgmma::multiply_registers<T, N>, d, &left,
-                                        described, 1);
+    tconv_emulator::host->start_product(tconv_emulator::host->context,
+                                        {EmulatedElement<T>::value, N, Placement::registers, Placement::plain}, d,
+                                        &left, described, 1);
 }
 
 /// Likewise D = A * B, plus D where `add` is not 0, by B as wgmma_operand describes it.
 template <class T, int N>
 __device__ __forceinline__ void wgmma_start(float (&d)[N / 2], const u32 (&a)[4], u64 b, bool add,
                                             int line = __builtin_LINE()) {
+    using tconv_emulator::Placement;
     const tconv_emulator::LeftOperand left = wgmma::left_operand(a, line);
-    tconv_emulator::host->start_product(tconv_emulator::host->context, &wgmma::multiply_registers_swizzled<T, N>, d,
+    tconv_emulator::host->start_product(tconv_emulator::host->context,
+                                        {EmulatedElement<T>::value, N, Placement::registers, Placement::k_major}, d,
                                         &left, b, add ? 1 : 0);
 }
 

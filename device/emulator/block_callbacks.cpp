@@ -28,6 +28,11 @@ struct BlockRunner::Callbacks {
         return runner.threads_[thread].result;
     }
 
+    static void multiply_warp(void* context, tconv_emulator::Element element, float* sums, const unsigned* a,
+                              const unsigned* b, int line) noexcept {
+        of(context).multiply_warp(element, {sums, a, b}, line);
+    }
+
     static void copy(void* context, void* shared, const void* global, int bytes) noexcept {
         BlockRunner& runner = of(context);
         attempt(runner, [&] { runner.own_copies().start(shared, global, bytes); });
@@ -68,7 +73,8 @@ struct BlockRunner::Callbacks {
 
     static void wait_products(void* context, int groups) noexcept {
         BlockRunner& runner = of(context);
-        attempt(runner, [&] { runner.threads_[runner.current_].products.wait(groups); });
+        attempt(runner,
+                [&] { runner.threads_[runner.current_].products.wait(groups, runner.current_ % k_warpgroup_size); });
     }
 
     static void barrier_init(void* context, void* barrier, unsigned arrivals, int line) noexcept {
@@ -154,6 +160,7 @@ BlockRunner::BlockRunner(Cluster& cluster)
             &Callbacks::copy,
             &Callbacks::commit,
             &Callbacks::wait,
+            &Callbacks::multiply_warp,
             &Callbacks::barrier_init,
             &Callbacks::barrier_arrive,
             &Callbacks::barrier_wait,

@@ -157,20 +157,49 @@ void BlockRunner::meet_cluster(const Wait& wait) {
 }
 
 void BlockRunner::meet_warp(const Wait& wait) {
+    Fibre* fibre = threads_[current_].fibre;
+    wake_lanes(come_to_warp(wait));
+    fibre->suspend();
+}
+
+unsigned BlockRunner::come_to_warp(const Wait& wait) {
     cluster_.polls = 0;
-    const std::uint32_t first = current_ / k_warp_size * k_warp_size;
-    if ((wait.mask >> (current_ - first) & 1u) == 0) {
+    const std::uint32_t lane = current_ % k_warp_size;
+    if ((wait.mask >> lane & 1u) == 0) {
         note_failure(fmt::format("lane {} calls a warp operation (line {}) with mask {:#010x}, which does not name it",
-                                 current_ - first, wait.line, wait.mask));
+                                 lane, wait.line, wait.mask));
         stop_here();
     }
-    Fibre* fibre = threads_[current_].fibre;
     wait_here(wait);
-    for (unsigned released = warp_meetings_.arrive(threads_, current_); released != 0; released &= released - 1) {
-        const std::uint32_t thread = first + static_cast<std::uint32_t>(std::countr_zero(released));
+    return warp_meetings_.arrive(threads_, current_);
+}
+
+void BlockRunner::wake_lanes(unsigned lanes) {
+    const std::uint32_t first = current_ / k_warp_size * k_warp_size;
+    for (; lanes != 0; lanes &= lanes - 1) {
+        const std::uint32_t thread = first + static_cast<std::uint32_t>(std::countr_zero(lanes));
         threads_[thread].state = ThreadState::ready;
         ready_.push_back(thread);
     }
+}
+
+// The lane that comes last multiplies for all of them: until they go on, their operands stay where they are.
+void BlockRunner::multiply_warp(tconv_emulator::Element element, const WarpOperands& operands, int line) {
+    Fibre* fibre = threads_[current_].fibre;
+    const std::uint32_t first = current_ / k_warp_size * k_warp_size;
+    if (threads_.size() - first < k_warp_size) {
+        note_failure(fmt::format("a warp of {} lanes asks for a product (line {})", threads_.size() - first, line));
+        stop_here();
+    }
+    threads_[current_].operands = operands;
+    const unsigned lanes = come_to_warp({Meeting::warp_product, ~0u, 0, 0, line});
+    if (lanes != 0) {
+        std::array<WarpOperands, k_warp_size> all{};
+        for (std::uint32_t lane = 0; lane < k_warp_size; ++lane)
+            all[lane] = threads_[first + lane].operands;
+        emulator::multiply_warp(element, all);
+    }
+    wake_lanes(lanes);
     fibre->suspend();
 }
 

@@ -65,6 +65,10 @@ private:
     void discard_fibres();
     void meet_block(const Wait& wait);
     void meet_warp(const Wait& wait);
+    /// The lanes that may go on once the current thread has come.
+    [[nodiscard]] unsigned come_to_warp(const Wait& wait);
+    void wake_lanes(unsigned lanes);
+    void multiply_warp(tconv_emulator::Element element, const WarpOperands& operands, int line);
     void meet_warpgroup(const Wait& wait);
     void meet_cluster(const Wait& wait);
     void wake_all();

@@ -20,6 +20,7 @@ enum class Meeting : int {
     ballot,
     any,
     all,
+    warp_product,
     warpgroup,
     wgmma_wait,
     cluster,
@@ -42,14 +43,31 @@ struct alignas(128) TensorMap {
 static_assert(sizeof(TensorMap) == 128, "as large as the hardware's");
 constexpr unsigned long long k_tensor_map_mark = 0x70616d726f736e65ull;
 
-/// What the kernel sources describe an operand A with: where it lies in shared memory, or in the registers of four
-/// threads.
+/// What matrices are of; a tf32 is a float whose lower 13 bits are ignored.
+enum class Element : int { f16, bf16, tf32 };
+
+/// Where a product finds the 32 bytes along K that it multiplies of each row of A, or column of B, and how 64 bits
+/// describe that.
+///   k_major     rows of 128 bytes, swizzled, eight behind each other. Bits 0 to 47: where the first one's 32 bytes
+///               begin; 48 to 61: from one eight to the next, in 128 bytes.
+///   mn_major    16-bit values, k by k: 64 rows' lie behind each other, swizzled, or 32's or 16's. Bits 0 to 47: the
+///               first k; 48 to 61: from one block of rows to the next, in 1024 bytes; 62 to 63: halvings of 64.
+///   plain       eight rows' first 16 bytes behind each other, then their second. Bits as k_major.
+///   registers   of A only: four lanes hold two rows. Four times 64 bits: where each lane has its registers.
+enum class Placement : int { k_major, mn_major, plain, registers };
+
+/// A warpgroup's matrix product: 64 x 32 bytes times 32 bytes x `columns`.
+struct Product {
+    Element element;
+    int columns;
+    Placement a;
+    Placement b;
+};
+
+/// Describes A.
 struct LeftOperand {
     unsigned long long words[4];
 };
-
-/// One thread's part of a warpgroup's matrix product: operands as the kernel sources describe them.
-using Product = void (*)(float* sums, const LeftOperand* a, unsigned long long b, int add);
 
 /// What a kernel asks of the emulator. `line` is the line of the kernel's source, for messages.
 struct Host {
@@ -63,6 +81,9 @@ struct Host {
     void (*copy)(void* context, void* shared, const void* global, int bytes);
     void (*commit)(void* context);
     void (*wait)(void* context, int groups);
+    /// Returns once every lane of the warp is here and its 16 x 8 sums have grown by a product of 32 bytes along K:
+    /// `sums` are this lane's 4, `a` and `b` its 4 and 2 registers.
+    void (*multiply_warp)(void* context, Element element, float* sums, const unsigned* a, const unsigned* b, int line);
     /// Barriers in shared memory, 8 bytes each. `arrivals` threads complete a phase, with the bytes that were expected.
     void (*barrier_init)(void* context, void* barrier, unsigned arrivals, int line);
     /// `arrivals` (0 or 1) of this thread, and `bytes` more to expect.
@@ -80,7 +101,7 @@ struct Host {
     void (*misaligned)(void* context, const char* what, const void* address, int alignment, int line);
     /// Returns once every thread of the warpgroup is here.
     void (*meet_warpgroup)(void* context, Meeting meeting, int line);
-    /// `product` is called with the other arguments when this thread waits for its group, in the thread itself.
+    /// This thread's part of a product is computed when it waits for its group, and no sooner.
     void (*start_product)(void* context, Product product, float* sums, const LeftOperand* a, unsigned long long b,
                           int add);
     void (*commit_products)(void* context);

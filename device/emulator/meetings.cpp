@@ -12,7 +12,7 @@ bool is_shuffle(Meeting meeting) {
     return meeting >= Meeting::shuffle && meeting <= Meeting::shuffle_xor;
 }
 bool is_of_warp(Meeting meeting) {
-    return meeting >= Meeting::syncwarp && meeting <= Meeting::all;
+    return meeting >= Meeting::syncwarp && meeting <= Meeting::warp_product;
 }
 
 const char* name_of(Meeting meeting) {
@@ -41,6 +41,8 @@ const char* name_of(Meeting meeting) {
             return "__any_sync";
         case Meeting::all:
             return "__all_sync";
+        case Meeting::warp_product:
+            return "a product of a warp";
         case Meeting::warpgroup:
             return "warpgroup_sync";
         case Meeting::wgmma_wait:

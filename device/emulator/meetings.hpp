@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "device/emulator/emulator_abi.hpp"
+#include "device/emulator/matrix_products.hpp"
 #include "device/emulator/pending_copies.hpp"
 #include "device/emulator/pending_products.hpp"
 
@@ -37,6 +38,7 @@ struct CudaThread {
     std::uint64_t result = 0;  ///< of the meeting that it waited for
     PendingCopies copies;
     PendingProducts products;
+    WarpOperands operands{};  ///< of the warp's product that it waits for
 };
 
 /// Counts the threads of a block, or of a cluster, that have come to a barrier. All of them must come, to the same

@@ -12,13 +12,13 @@ namespace tconv::emulator {
 /// that a kernel which gives an operand's memory away too early multiplies something else.
 class PendingProducts {
 public:
-    void start(tconv_emulator::Product product, float* sums, const tconv_emulator::LeftOperand& a, std::uint64_t b,
-               int add) {
+    void start(const tconv_emulator::Product& product, float* sums, const tconv_emulator::LeftOperand& a,
+               std::uint64_t b, int add) {
         products_.push_back({product, sums, a, b, add});
     }
     void commit() { group_ends_.push_back(products_.size()); }
-    /// Computes all groups but the most recent `groups`.
-    void wait(int groups);
+    /// Computes all groups but the most recent `groups`, of one thread of a warpgroup.
+    void wait(int groups, std::uint32_t thread);
     void clear();
 
 private:
