@@ -1,8 +1,8 @@
 // Outputs from their shares. A share is the product of all input channels at a position of the input with one tap:
-// output o of an axis gets those of all positions q and taps k with o + padding = q * stride + k * dilation. With o = u
-// * stride
-// + v, all units u have the same taps at a v, and the position of tap j is u minus a shift that depends on v and j
-// alone.
+// output o of an axis gets those of all positions q and taps k with o + padding = q * stride + k * dilation.
+//
+// Outputs are counted in units of `stride`: number v of all units u has the same taps, and the position of its tap j is
+// u minus a shift that depends on v and j alone.
 //
 // A block has the shares of windows: whole images, or slices of them along the outermost axis, neighbours of which have
 // some positions in common, so that all shares of an output are of one window. They lie in shared memory as [output
