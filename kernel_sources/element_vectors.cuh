@@ -97,23 +97,30 @@ __device__ __forceinline__ u32 pack_pair(bf16, float low, float high) {
     return pack_bf16(low, high);
 }
 
+/// N values rounded to elements: words of an access. With 16 bits N is even.
+template <int N, class T>
+__device__ __forceinline__ auto rounded(const float* values) {
+    constexpr int words = N * static_cast<int>(sizeof(T)) / 4;
+    Floats<words> vector;
+#pragma unroll
+    for (int i = 0; i < words; ++i) {
+        if constexpr (sizeof(T) == 4) {
+            vector.v[i] = values[i];
+        } else {
+            vector.v[i] = __uint_as_float(pack_pair(T{}, values[2 * i], values[2 * i + 1]));
+        }
+    }
+    return vector;
+}
+
 /// Rounds N values to the tensor's elements and writes them in one access.
 template <int N, class T = Element>
 __device__ __forceinline__ void store_vector(T* address, const float* values) {
     if constexpr (N == 1) {
         *address = from_float<T>(values[0]);
-    } else if constexpr (sizeof(T) == 4) {
-        Floats<N> vector;
-#pragma unroll
-        for (int i = 0; i < N; ++i)
-            vector.v[i] = values[i];
-        store<N>(reinterpret_cast<float*>(address), vector);
     } else {
-        Floats<N / 2> vector;
-#pragma unroll
-        for (int i = 0; i < N / 2; ++i)
-            vector.v[i] = __uint_as_float(pack_pair(T{}, values[2 * i], values[2 * i + 1]));
-        store<N / 2>(reinterpret_cast<float*>(address), vector);
+        const auto vector = rounded<N, T>(values);
+        store<sizeof(vector) / 4>(reinterpret_cast<float*>(address), vector);
     }
 }
 
@@ -122,18 +129,9 @@ template <int N, class T = Element>
 __device__ __forceinline__ void store_whole(T* address, const float* values) {
     if constexpr (N == 1) {
         *address = from_float<T>(values[0]);
-    } else if constexpr (sizeof(T) == 4) {
-        Floats<N> vector;
-#pragma unroll
-        for (int i = 0; i < N; ++i)
-            vector.v[i] = values[i];
-        store_global<N>(reinterpret_cast<float*>(address), vector);
     } else {
-        Floats<N / 2> vector;
-#pragma unroll
-        for (int i = 0; i < N / 2; ++i)
-            vector.v[i] = __uint_as_float(pack_pair(T{}, values[2 * i], values[2 * i + 1]));
-        store_global<N / 2>(reinterpret_cast<float*>(address), vector);
+        const auto vector = rounded<N, T>(values);
+        store_global<sizeof(vector) / 4>(reinterpret_cast<float*>(address), vector);
     }
 }
 
