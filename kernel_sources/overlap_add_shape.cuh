@@ -18,10 +18,9 @@ using problem::channels_last;
 constexpr int in_group = static_cast<int>(problem::in_channels / problem::groups);
 constexpr int out_group = static_cast<int>(problem::out_channels / problem::groups);
 constexpr int groups = static_cast<int>(problem::groups);
-constexpr int taps = static_cast<int>(problem::kernel_d * problem::kernel_h * problem::kernel_w);
+using shares::positions;
+using shares::taps;
 constexpr int columns = out_group * taps;
-/// Positions of a batch entry.
-constexpr i64 positions = problem::input_d * problem::input_h * problem::input_w;
 
 template <i64 Input, i64 Kernel, i64 Stride, i64 Padding, i64 Dilation, i64 Divisor, i64 Inverse, i64 Output>
 struct Axis {

@@ -6,8 +6,7 @@
 
 namespace tconv::overlap_add {
 
-constexpr i64 output_volume = AxisD::output * AxisH::output * AxisW::output;
-
+using shares::output_volume;
 constexpr i64 output_entry = problem::out_channels * output_volume;
 /// Within a batch entry.
 __device__ __forceinline__ Index output_offset(int channel, Index d, Index h, Index w) {

@@ -16,6 +16,7 @@
 namespace tconv::shares {
 
 constexpr int taps = static_cast<int>(problem::kernel_d * problem::kernel_h * problem::kernel_w);
+/// Positions of an image.
 constexpr i64 positions = problem::input_d * problem::input_h * problem::input_w;
 constexpr i64 output_volume = problem::output_d * problem::output_h * problem::output_w;
 
