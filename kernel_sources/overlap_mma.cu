@@ -4,9 +4,13 @@
 //
 // One thread of a block starts copies, the warpgroups before it multiply what has arrived and store tiles of the
 // output. A block takes tile after tile, so the copies of the next one run while the last one is stored.
-#include "overlap_mma_gather.cuh"
+#include "overlap_mma_pipeline.cuh"
 
 namespace tconv::overlap_mma {
+
+/// Steps along K of a stage, and of the last one.
+constexpr int chunk_steps = chunk_channels / k_operand_depth;
+constexpr int last_steps = (last_channels + k_operand_depth - 1) / k_operand_depth;
 
 /// Where a product of all columns would need more registers than every thread begins with, it is two.
 constexpr int first_n = config::first_n;
@@ -57,13 +61,37 @@ __device__ __forceinline__ void multiply_tile(float (&sums)[rows][product_n / 2]
         }
         // The stage before is done once only these are pending.
         wgmma_wait<1>();
-        if (in_use >= 0) release(pipeline, in_use);
+        if (in_use >= 0) release(pipeline.empty[in_use]);
         in_use = turn.stage;
         turn.advance();
     }
     wgmma_wait<0>();
-    release(pipeline, in_use);
+    release(pipeline.empty[in_use]);
 }
+
+/// Rows of the products are positions.
+struct PositionRows {
+    /// Writes a product's columns of channels [First, First + Count) where the team's threads read them: line by line,
+    /// rows from `row` on. Thread t has rows t % 32 / 4 and + 8 of the 16 of its warp, and two of every eight columns.
+    template <int First, int Count>
+    __device__ static __forceinline__ void put_shares(const float (&sums)[product_n / 2], float* shares, int row) {
+        constexpr int begin = First * taps;
+        constexpr int end = begin + Count * taps;
+        const int lane_column = static_cast<int>(threadIdx.x) % 4 * 2;
+        const int lane_row =
+            row + static_cast<int>(threadIdx.x) % k_warpgroup / 32 * 16 + static_cast<int>(threadIdx.x) % 32 / 4;
+        float* target = shares + lane_column * share_pitch + lane_row;
+#pragma unroll
+        for (int i = 0; i < product_n / 2; ++i) {
+            const int eight = i / 4 * 8;
+            if (eight + 8 <= begin || eight >= end) continue;
+            const int column = eight + i % 2;
+            const bool whole = eight >= begin && eight + 8 <= end;
+            if (whole || (column + lane_column >= begin && column + lane_column < end))
+                target[(column - begin) * share_pitch + i % 4 / 2 * 8] = sums[i];
+        }
+    }
+};
 
 __device__ __forceinline__ void multiply_tiles(const Pipeline& pipeline, const Element* bias, Element* output,
                                                int windows) {
@@ -74,7 +102,7 @@ __device__ __forceinline__ void multiply_tiles(const Pipeline& pipeline, const E
         float sums[rows][product_n / 2];
         const Biases biases(bias, tile);
         multiply_tile(sums, turn, pipeline);
-        store_tile(sums, tile, biases, pipeline, parity, output, windows);
+        store_tile<PositionRows>(sums, tile, biases, pipeline.gather, parity, output, windows);
     }
 }
 
@@ -93,7 +121,7 @@ extern "C" __global__ void __launch_bounds__(tconv::overlap_mma::threads, tconv:
         init_barriers(pipeline);
         barrier_init_fence();
     }
-    clear_zero_rows(pipeline);
+    clear_zero_rows(pipeline.gather);
     sync_all();
     if (threadIdx.x / k_warpgroup == consumers) {
         if constexpr (share_registers) give_registers<producer_registers>();

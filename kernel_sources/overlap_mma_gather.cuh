@@ -1,29 +1,27 @@
-// Outputs of the overlap_mma family: their shares meet in shared memory, some channels at a time.
+// Outputs of the overlap_mma and the overlap_mma32 family: their shares meet in shared memory, some channels at a time.
 #pragma once
 
-#include "overlap_mma_pipeline.cuh"
+#include "overlap_mma_shape.cuh"
+#include "tma.cuh"
 
 namespace tconv::overlap_mma {
 
-/// Writes a product's columns of channels [First, First + Count) where the team's threads read them: line by line, rows
-/// from `row` on. Thread t has rows t % 32 / 4 and + 8 of the 16 of its warp, and two of every eight columns.
-template <int First, int Count>
-__device__ __forceinline__ void put_shares(const float (&sums)[product_n / 2], float* shares, int row) {
-    constexpr int begin = First * taps;
-    constexpr int end = begin + Count * taps;
-    const int lane_column = static_cast<int>(threadIdx.x) % 4 * 2;
-    const int lane_row =
-        row + static_cast<int>(threadIdx.x) % k_warpgroup / 32 * 16 + static_cast<int>(threadIdx.x) % 32 / 4;
-    float* target = shares + lane_column * share_pitch + lane_row;
-#pragma unroll
-    for (int i = 0; i < product_n / 2; ++i) {
-        const int eight = i / 4 * 8;
-        if (eight + 8 <= begin || eight >= end) continue;
-        const int column = eight + i % 2;
-        const bool whole = eight >= begin && eight + 8 <= end;
-        if (whole || (column + lane_column >= begin && column + lane_column < end))
-            target[(column - begin) * share_pitch + i % 4 / 2 * 8] = sums[i];
-    }
+constexpr int share_pitch = shares::pitch(share_rows);
+constexpr int zero_row = share_rows;
+constexpr int bias_floats = (teams * tile_channels + 1) / 2 * 2;
+constexpr int share_floats = pass_channels * taps * share_pitch;
+
+/// Shared memory of the gathering threads.
+struct Gather {
+    float* shares;  // of each team
+    float* biases;  // of each team's tile
+    Barrier* met;   // all warps of the team are there
+};
+
+/// By all threads: shares outside the image, which nothing writes later.
+__device__ __forceinline__ void clear_zero_rows(const Gather& gather) {
+    for (int column = threadIdx.x; column < teams * pass_channels * taps; column += threads)
+        gather.shares[column * share_pitch + zero_row] = 0;
 }
 
 /// Units of a team's windows, and how its threads share them.
@@ -36,7 +34,7 @@ constexpr int channel_lanes = Lanes::channels;
 struct Place {
     int lane;
     shares::Unit unit;
-    shares::ShiftedRows<team_rows> at;
+    shares::ShiftedRows<share_rows> at;
     Element* target;  // the unit's first output in the first of these channels
 
     __device__ __forceinline__ Place(int thread, int past, const Tile& tile, int team, Element* output, int windows)
@@ -75,13 +73,13 @@ __device__ __forceinline__ void store_place(const float* shares, const float* bi
 }
 
 /// Waits for the team's other warps.
-__device__ __forceinline__ void meet_team(const Pipeline& pipeline, u32& parity) {
+__device__ __forceinline__ void meet_team(const Gather& gather, u32& parity) {
     if constexpr (team_warpgroups == 1) {
         warpgroup_sync(threadIdx.x / k_warpgroup);
     } else {
         __syncwarp();
-        if (threadIdx.x % 32 == 0) barrier_arrive(*pipeline.met);
-        barrier_wait_together(*pipeline.met, parity);
+        if (threadIdx.x % 32 == 0) barrier_arrive(*gather.met);
+        barrier_wait_together(*gather.met, parity);
         parity ^= 1;
     }
 }
@@ -113,7 +111,7 @@ struct Biases {
 
 /// What a team needs to store a tile.
 struct Store {
-    const Pipeline& pipeline;
+    const Gather& gather;
     const Tile& tile;
     int team;
     float* shares;
@@ -127,16 +125,16 @@ struct Store {
 };
 
 /// The outputs of a tile from its team's products, from channel First of the tile on; `first` is the thread's first
-/// place.
-template <int First>
+/// place. Put::put_shares<First, Count> writes the thread's products of channels [First, First + Count).
+template <class Put, int First>
 __device__ __forceinline__ void store_channels(const float (&sums)[rows][product_n / 2], const Store& store,
                                                const Place& first, u32& parity) {
     constexpr int count = First + pass_channels <= tile_channels ? pass_channels : tile_channels - First;
     const int warpgroup = static_cast<int>(threadIdx.x) / k_warpgroup % team_warpgroups;
 #pragma unroll
     for (int row = 0; row < rows; ++row)
-        put_shares<First, count>(sums[row], store.shares, (warpgroup * rows + row) * k_product_rows);
-    meet_team(store.pipeline, parity);
+        Put::template put_shares<First, count>(sums[row], store.shares, (warpgroup * rows + row) * k_product_rows);
+    meet_team(store.gather, parity);
     if constexpr (one_place) {
         store_place<First, count>(store.shares, store.biases, store.tile, first);
     } else {
@@ -145,23 +143,23 @@ __device__ __forceinline__ void store_channels(const float (&sums)[rows][product
             store_place<First, count>(store.shares, store.biases, store.tile, store.place(past));
     }
     if constexpr (First + count < tile_channels) {
-        meet_team(store.pipeline, parity);
-        store_channels<First + count>(sums, store, first, parity);
+        meet_team(store.gather, parity);
+        store_channels<Put, First + count>(sums, store, first, parity);
     }
 }
 
+template <class Put>
 __device__ __forceinline__ void store_tile(const float (&sums)[rows][product_n / 2], const Tile& tile,
-                                           const Biases& biases, const Pipeline& pipeline, u32& parity, Element* output,
+                                           const Biases& biases, const Gather& gather, u32& parity, Element* output,
                                            int windows) {
     const int team = static_cast<int>(threadIdx.x) / (team_warpgroups * k_warpgroup);
-    const Store store{
-        pipeline, tile,   team, pipeline.shares + team * share_floats, pipeline.biases + team * tile_channels,
-        output,   windows};
+    const Store store{gather, tile,   team, gather.shares + team * share_floats, gather.biases + team * tile_channels,
+                      output, windows};
     const Place first = store.place(0);
     // What other warps have still to read of the tile before.
-    meet_team(pipeline, parity);
+    meet_team(gather, parity);
     biases.put(store.biases);
-    store_channels<0>(sums, store, first, parity);
+    store_channels<Put, 0>(sums, store, first, parity);
 }
 
 }  // namespace tconv::overlap_mma

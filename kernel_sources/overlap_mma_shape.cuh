@@ -1,9 +1,9 @@
-// What the overlap_mma family's kernel knows of problem and config.
+// What the kernels of the overlap_mma and the overlap_mma32 family know of problem and config.
 //
-// The product of one group: M = positions of the input, N = (output channel, tap) in the weights' own order, K = input
-// channels. Each product is one output's share.
+// The product of one group: positions of the input times (output channel, tap) in the weights' own order, summed over
+// the input channels. Each product is one output's share.
 //
-// Rows of a product are windows of images.
+// Positions of a product are windows of images.
 #pragma once
 
 #include "shares.cuh"
@@ -19,13 +19,13 @@ using shares::taps;
 constexpr int consumers = config::consumers;
 constexpr int rows = config::rows;
 constexpr int threads = (consumers + 1) * k_warpgroup;
-/// Warpgroups whose rows are one range, of which they gather the outputs together.
+/// Warpgroups whose positions are one range, of which they gather the outputs together.
 constexpr int team_warpgroups = config::together != 0 ? consumers : 1;
 constexpr int teams = consumers / team_warpgroups;
 constexpr int team_threads = team_warpgroups * k_warpgroup;
 constexpr int k_product_rows = 64;
-constexpr int team_rows = team_warpgroups * rows * k_product_rows;
-constexpr int tile_rows = teams * team_rows;
+/// Rows of a team's shares in shared memory, its positions among them.
+constexpr int share_rows = config::share_rows;
 
 /// Positions that are copied as one piece.
 constexpr int run = config::run;
@@ -33,7 +33,7 @@ constexpr int window_runs = config::window_runs;
 constexpr int window_rows = window_runs * run;
 constexpr int team_windows = config::team_windows;
 constexpr int tile_windows = teams * team_windows;
-static_assert(team_windows * window_rows <= team_rows, "a team's windows are rows of its product");
+static_assert(team_windows * window_rows <= share_rows, "a team's windows are rows of its shares");
 
 using shares::first_position;
 using shares::slices;
@@ -43,13 +43,11 @@ constexpr int tile_channels = config::tile_channels;
 constexpr int pass_channels = config::pass_channels;
 constexpr int product_n = config::product_n;
 constexpr int tiles_n = (out_group + tile_channels - 1) / tile_channels;
-static_assert(tile_channels * taps <= product_n, "columns of whole channels");
 
-/// Input channels of a stage, and steps along K of the last one.
+/// Input channels of a stage, and of the last one.
 constexpr int chunk_channels = config::chunk;
 constexpr int chunks = (in_group + chunk_channels - 1) / chunk_channels;
-constexpr int chunk_steps = chunk_channels / k_operand_depth;
-constexpr int last_steps = (in_group - (chunks - 1) * chunk_channels + k_operand_depth - 1) / k_operand_depth;
+constexpr int last_channels = in_group - (chunks - 1) * chunk_channels;
 
 /// Blocks of a cluster have the same columns of different windows.
 constexpr int cluster_blocks = config::cluster;
