@@ -100,6 +100,8 @@ __device__ __forceinline__ void multiply_stage(float (&sums)[rows][product_n / 2
         }
     }
     wgmma_commit();
+    // The weights were read by plain loads; that they were takes no time while products run.
+    fence_async_proxy();
     wgmma_wait<0>();
 }
 
@@ -119,8 +121,6 @@ __device__ __forceinline__ void multiply_tile(float (&sums)[rows][product_n / 2]
         } else {
             multiply_stage<last_eights>(sums, columns, stage + weight_bytes, lane);
         }
-        // The weights were read by plain loads.
-        fence_async_proxy();
         __syncwarp();
         release(pipeline.stages.empty[turn.stage]);
         turn.advance();

@@ -142,6 +142,8 @@ std::string report(const TuneResult& r, const ReportContext& context) {
     add_row(text, "device", r.device, context.width);
     if (r.winner) {
         add_winner(text, r, context.width);
+    } else if (r.trials_measured + r.trials_reused == 0) {
+        add_row(text, "winner", "none: no candidate was tried", context.width);
     } else {
         add_row(text, "winner",
                 fmt::format("none: no candidate was valid with an error up to {:.2g}{}", r.tolerance,

@@ -88,7 +88,10 @@ private:
     [[nodiscard]] TuneResult finish();
 
     [[nodiscard]] bool out_of_time() const {
-        return stop_.stop_requested() || device_lost_ || seconds_since(start_) >= request_.time_limit_seconds;
+        if (stop_.stop_requested() || device_lost_) return true;
+        if (seconds_since(start_) < request_.time_limit_seconds) return false;
+        // Getting the device ready may have taken all of it: then a first session still tries a candidate.
+        return request_.time_limit_seconds <= 0 || measured_ > 0 || reused_ > 0;
     }
     /// A candidate on the device.
     struct Flight {

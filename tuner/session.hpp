@@ -28,6 +28,7 @@ struct TuneRequest {
     /// tolerance or a looser one, and anything is as far as strict. Half of the trials stay for families that have
     /// none.
     std::int64_t trials = 200;
+    /// Beyond it no candidate is begun, but the first one of a problem of which nothing is known; 0: not even that.
     double time_limit_seconds = 60;
     std::uint64_t seed = 1;
 };

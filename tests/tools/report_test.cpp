@@ -163,6 +163,9 @@ TEST_CASE("a session without a winner says so") {
     CHECK(holds(report(r, {"", 80}), "none: no candidate was valid"));
     CHECK(holds(report(r, {"", 80}), "nowhere"));
     CHECK(holds(summary({r}), "no winner"));
+    r.trials_measured = 0;
+    r.trials_reused = 0;
+    CHECK(holds(report(r, {"", 80}), "none: no candidate was tried"));
 }
 
 TEST_CASE("the table keeps to the terminal's width where words allow it") {

@@ -96,6 +96,20 @@ TEST_CASE("a stop keeps the trials measured so far") {
           static_cast<std::size_t>(result.trials_measured));
 }
 
+TEST_CASE("a session whose time is spent before its first candidate tries it, and one without time does not") {
+    TemporaryDatabase kept;
+    TuneRequest request = small_request(50);
+    request.time_limit_seconds = 0;
+    CHECK(run(request, kept.database.get()).trials_measured == 0);
+    request.time_limit_seconds = 1e-9;
+    const TuneResult first = run(request, kept.database.get());
+    CHECK(first.winner.has_value());
+    CHECK(first.trials_measured >= 1);
+    CHECK(first.trials_measured < 50);
+    // Something is known now.
+    CHECK(run(request, kept.database.get()).trials_measured == 0);
+}
+
 TEST_CASE("a session without a database says so and still finds a winner") {
     const TuneResult result = run(small_request(2), nullptr);
     CHECK(result.winner.has_value());
