@@ -233,8 +233,7 @@ TEST_CASE("NVRTC compiles the overlap_mma family for whole images of every size 
 
 TEST_CASE("NVRTC compiles the overlap_mma32 family of either arithmetic for whole images and slices") {
     test::Draw draw(173);
-    for (const char* text : {"1d n16 ci512 co256 g1 i32 k16 s8 p4 op0 d1 bias f32 nchw",
-                             "2d n128 ci512 co256 g1 i4x4 k4x4 s2x2 p1x1 op0x0 d1x1 nobias f32 nchw",
+    for (const char* text : {"2d n32 ci2048 co256 g1 i8x6 k4x4 s2x2 p1x1 op0x0 d1x1 nobias f32 nchw",
                              "3d n2 ci320 co320 g1 i4x4x4 k2x2x2 s2x2x2 p0x0x0 op0x0x0 d1x1x1 bias f32 nchw",
                              "1d n1 ci500 co256 g1 i800 k16 s8 p4 op0 d1 bias f32 nchw"}) {
         for (const std::int64_t math : {1, 3})
