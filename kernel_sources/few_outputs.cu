@@ -16,6 +16,7 @@ constexpr bool ahead = config::ahead == 1;
 /// Row by row: as soon as one is multiplied the next chunk's takes its registers.
 constexpr bool rolling = config::ahead == 2;
 constexpr int splits = config::splits;
+constexpr bool by_phase = config::tap_order == 1;
 
 /// Channels of a window, which are multiplied together.
 constexpr int chunks = in_group / in_span;
@@ -73,17 +74,32 @@ __device__ __forceinline__ void ask_for_window(const Element* origin, const Plac
     }
 }
 
-/// Channel `in` of an input row against row (kd, kh) of the kernel, for the thread's output row (jd, jh).
+/// Number `i` of an axis' taps as they are multiplied: in their order, or those of one phase after those of another.
+template <class Axis, i64 Stride>
+__device__ constexpr int tap_in_turn(int i) {
+    if (!by_phase) return i;
+    for (int phase = 0; phase < Stride; ++phase) {
+        const int count = (Axis::kernel - phase + static_cast<int>(Stride) - 1) / static_cast<int>(Stride);
+        if (i < count) return phase + i * static_cast<int>(Stride);
+        if (count > 0) i -= count;
+    }
+    return i;
+}
+
+/// Channel `in` of an input row against row (kd, kh) of the kernel, for the thread's output row (jd, jh). By phases it
+/// goes back and forth along the row, so that many a multiplication has a factor of the one before.
 __device__ __forceinline__ void add_row(Sums& sums, const Row& row, int in, const float* weights, int jd, int jh,
                                         int kernel_row) {
 #pragma unroll
     for (int c = 0; c < channels; ++c) {
 #pragma unroll
-        for (int k = 0; k < AxisW::kernel; ++k) {
+        for (int i = 0; i < AxisW::kernel; ++i) {
+            const int k = tap_in_turn<AxisW, problem::stride_w>(i);
             const int tap = in * channel_pitch + c * taps_pitch + kernel_row * AxisW::kernel + k;
             const float value = load<4>(weights + tap / 4 * 4).v[tap % 4];
 #pragma unroll
-            for (int number = 0; number < AxisW::window; ++number) {
+            for (int step = 0; step < AxisW::window; ++step) {
+                const int number = by_phase && i % 2 == 1 ? AxisW::window - 1 - step : step;
                 const int jw = AxisW::reached(number, k);
                 if (jw >= 0) sums[c][jd][jh][jw] = fmaf(row.at(in, number), value, sums[c][jd][jh][jw]);
             }
@@ -106,8 +122,11 @@ __device__ __forceinline__ void add_input_row(Sums& sums, const Row& row, const 
 #pragma unroll
     for (int in = 0; in < in_span; ++in) {
 #pragma unroll
-        for (int kernel_row = 0; kernel_row < kernel_rows; ++kernel_row)
-            add_row_pair(sums, row, in, weights, i, kernel_row);
+        for (int j = 0; j < kernel_rows; ++j) {
+            const int kd = tap_in_turn<AxisD, problem::stride_d>(j / AxisH::kernel);
+            const int kh = tap_in_turn<AxisH, problem::stride_h>(j % AxisH::kernel);
+            add_row_pair(sums, row, in, weights, i, kd * AxisH::kernel + kh);
+        }
     }
 }
 

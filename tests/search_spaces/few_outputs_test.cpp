@@ -94,7 +94,7 @@ TEST_CASE("runs of a tile that begins before the tensor are all written") {
     const Config config{{"ahead", 1},        {"asked_ahead", 0},  {"block_size", 32},  {"channels", 1},
                         {"load_vector", 1},  {"min_blocks", 1},   {"positions_d", 1},  {"positions_h", 3},
                         {"positions_w", 1},  {"shifted_axes", 1}, {"source_order", 0}, {"splits", 2},
-                        {"staged_store", 1}, {"store_vector", 2}};
+                        {"staged_store", 1}, {"store_vector", 2}, {"tap_order", 0}};
     const SearchSpace& space = test::space_named("few_outputs");
     REQUIRE(space.violation(p, test::emulated().device->info(), config) == "");
     test::Draw draw(89);
