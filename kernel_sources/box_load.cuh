@@ -46,6 +46,11 @@ struct Pieces {
         load_if<size>(line.inside && AxisW::holds(line.t, Number), vector, line.first + (offset - skipped));
         rest.load(line);
     }
+    /// From shared memory, where whatever lies outside the tensor has its place too.
+    __device__ __forceinline__ void read(const Element* first) {
+        vector = *reinterpret_cast<const Vector<size>*>(first + (offset - skipped));
+        rest.read(first);
+    }
     __device__ __forceinline__ float at(int number) const {
         return number < Number + count ? element_of(vector, skipped + number - Number) : rest.at(number);
     }
@@ -54,6 +59,7 @@ template <int Number>
 struct Pieces<Number, false> {
     __device__ __forceinline__ void clear() {}
     __device__ __forceinline__ void load(const Line&) {}
+    __device__ __forceinline__ void read(const Element*) {}
     __device__ __forceinline__ float at(int) const { return 0.0f; }
 };
 

@@ -1,44 +1,23 @@
 // Transposed convolution to few output channels, in plain fp32 arithmetic on tensors of every type and layout.
 //
 // A thread computes a box of outputs of one group and walks over the group's input channels: the next channel's window
-// is on its way to registers while the one at hand is multiplied. In channels-last tensors a window is rows of a
-// vector of channels, one row after the other. Weights are read from shared memory, the same by all
-// threads. Where the image is small the threads of a block share the channels of a box and add their sums at the end.
-#include "box_load.cuh"
+// is on its way to registers while the one at hand is multiplied, or the block's windows come to shared memory as a
+// box of the copy engine. In channels-last tensors a window is rows of a vector of channels, one row after the other.
+// Weights are read from shared memory, the same by all threads. Where the image is small the threads of a block share
+// the channels of a box and add their sums at the end.
 #include "box_store.cuh"
+#include "few_outputs_boxes.cuh"
 #include "held.cuh"
 
 namespace tconv::few_outputs {
 
-using namespace box;
-
 constexpr bool ahead = config::ahead == 1;
 /// Row by row: as soon as one is multiplied the next chunk's takes its registers.
 constexpr bool rolling = config::ahead == 2;
-constexpr int splits = config::splits;
-constexpr bool by_phase = config::tap_order == 1;
 
 /// Channels of a window, which are multiplied together.
 constexpr int chunks = in_group / in_span;
 constexpr i64 chunk_pitch = channels_last ? in_span : static_cast<i64>(input_volume);
-
-/// Weights in shared memory: [input channel][output channel][tap], taps in whole vectors.
-constexpr int taps_pitch = (taps + 3) / 4 * 4;
-constexpr int channel_pitch = channels * taps_pitch;
-
-__device__ __forceinline__ void stage_weights(float* shared, const Element* weight, const Place& tile) {
-    const i64 group = static_cast<i64>(group_of(tile)) * (in_group * out_group) * taps;
-    const int first = static_cast<int>(tile.plane % group_planes) * channels;
-#pragma unroll 4
-    for (int i = static_cast<int>(threadIdx.x); i < in_group * channels * taps; i += threads * splits) {
-        // In the order of the tensor.
-        const int in = i / (channels * taps);
-        const int tap = channels_last ? i / channels % taps : i % taps;
-        const int out = channels_last ? i % channels : i / taps % channels;
-        shared[in * channel_pitch + out * taps_pitch + tap] = to_float(
-            load_readonly(weight + group + weight_offset<int>(channels_last, in, first + out, tap, out_group, taps)));
-    }
-}
 
 /// The window of a chunk. Those of all chunks lie alike, so what is outside the tensor is cleared once.
 struct Window {
@@ -71,62 +50,6 @@ __device__ __forceinline__ void ask_for_window(const Element* origin, const Plac
         const int ih = within(i % AxisH::positions - AxisH::first, AxisH::window);
         if (AxisD::holds(thread.d, id) && AxisH::holds(thread.h, ih) && AxisW::holds(thread.w, -AxisW::first))
             prefetch(origin + line_of(id, ih));
-    }
-}
-
-/// Number `i` of an axis' taps as they are multiplied: in their order, or those of one phase after those of another.
-template <class Axis, i64 Stride>
-__device__ constexpr int tap_in_turn(int i) {
-    if (!by_phase) return i;
-    for (int phase = 0; phase < Stride; ++phase) {
-        const int count = (Axis::kernel - phase + static_cast<int>(Stride) - 1) / static_cast<int>(Stride);
-        if (i < count) return phase + i * static_cast<int>(Stride);
-        if (count > 0) i -= count;
-    }
-    return i;
-}
-
-/// Channel `in` of an input row against row (kd, kh) of the kernel, for the thread's output row (jd, jh). By phases it
-/// goes back and forth along the row, so that many a multiplication has a factor of the one before.
-__device__ __forceinline__ void add_row(Sums& sums, const Row& row, int in, const float* weights, int jd, int jh,
-                                        int kernel_row) {
-#pragma unroll
-    for (int c = 0; c < channels; ++c) {
-#pragma unroll
-        for (int i = 0; i < AxisW::kernel; ++i) {
-            const int k = tap_in_turn<AxisW, problem::stride_w>(i);
-            const int tap = in * channel_pitch + c * taps_pitch + kernel_row * AxisW::kernel + k;
-            const float value = load<4>(weights + tap / 4 * 4).v[tap % 4];
-#pragma unroll
-            for (int step = 0; step < AxisW::window; ++step) {
-                const int number = by_phase && i % 2 == 1 ? AxisW::window - 1 - step : step;
-                const int jw = AxisW::reached(number, k);
-                if (jw >= 0) sums[c][jd][jh][jw] = fmaf(row.at(in, number), value, sums[c][jd][jh][jw]);
-            }
-        }
-    }
-}
-
-/// Input row `i` of the window against row `kernel_row` of the kernel.
-__device__ __forceinline__ void add_row_pair(Sums& sums, const Row& row, int in, const float* weights, int i,
-                                             int kernel_row) {
-    const int jd = AxisD::reached(i / AxisH::window, kernel_row / AxisH::kernel);
-    const int jh = AxisH::reached(i % AxisH::window, kernel_row % AxisH::kernel);
-    if (jd >= 0 && jh >= 0) add_row(sums, row, in, weights, jd, jh, kernel_row);
-}
-
-constexpr int kernel_rows = AxisD::kernel * AxisH::kernel;
-
-/// Input row `i` of the window against all rows of the kernel that bring it to the thread's outputs.
-__device__ __forceinline__ void add_input_row(Sums& sums, const Row& row, const float* weights, int i) {
-#pragma unroll
-    for (int in = 0; in < in_span; ++in) {
-#pragma unroll
-        for (int j = 0; j < kernel_rows; ++j) {
-            const int kd = tap_in_turn<AxisD, problem::stride_d>(j / AxisH::kernel);
-            const int kh = tap_in_turn<AxisH, problem::stride_h>(j % AxisH::kernel);
-            add_row_pair(sums, row, in, weights, i, kd * AxisH::kernel + kh);
-        }
     }
 }
 
@@ -195,8 +118,6 @@ __device__ __forceinline__ void add_chunks(Sums& sums, const Element* origin, co
     }
 }
 
-constexpr int sum_count = channels * AxisD::outputs * AxisH::outputs * AxisW::outputs;
-
 /// Adds the sums of all splits in their order; the first split has the result.
 __device__ __forceinline__ void join(Sums& sums, float* shared, int split, int number) {
     float* flat = &sums[0][0][0][0];
@@ -216,47 +137,10 @@ __device__ __forceinline__ void join(Sums& sums, float* shared, int split, int n
     }
 }
 
-__device__ __forceinline__ void begin_sums(Sums& sums, const Element* bias, const Place& thread, bool first) {
-    float* flat = &sums[0][0][0][0];
-#pragma unroll
-    for (int c = 0; c < channels; ++c) {
-        float value = 0.0f;
-        if constexpr (problem::bias) {
-            if (first) value = to_float(load_readonly(bias + out_channel_of(thread) + c));
-        }
-#pragma unroll
-        for (int i = 0; i < sum_count / channels; ++i)
-            flat[c * (sum_count / channels) + i] = value;
-    }
-}
-
-}  // namespace tconv::few_outputs
-
-extern "C" __global__ void __launch_bounds__(tconv::config::threads* tconv::config::splits, tconv::config::min_blocks)
-    tconv_few_outputs(const tconv::Element* __restrict__ input, const tconv::Element* __restrict__ weight,
-                      const tconv::Element* __restrict__ bias, tconv::Element* __restrict__ output) {
-    using namespace tconv;
-    using namespace tconv::few_outputs;
-    const Block block = this_block();
-    const Place tile = place_of_tile(block, block.first_tile);
-    const int split = static_cast<int>(threadIdx.x) / threads;
-    const int number = static_cast<int>(threadIdx.x) % threads;
-    const Place thread = place_of_thread(tile, static_cast<u32>(number));
-    const bool works = has_work(thread);
-    float* shared = dynamic_shared<float>();
-    stage_weights(shared, weight, tile);
-    __syncthreads();
-
-    const i64 input_entry = problem::in_channels * static_cast<i64>(input_volume);
-    const i64 output_entry = problem::out_channels * static_cast<i64>(output_volume);
-    Sums sums;
-    if (works) {
-        begin_sums(sums, bias, thread, split == 0);
-        add_chunks(sums, origin_of(input + block.batch * input_entry, thread), thread, shared, split);
-    }
-    if constexpr (splits > 1) join(sums, shared, split, number);
-    const bool stores = works && split == 0;
-    Element* entry = output + block.batch * output_entry;
+/// All threads. `shared` is free from here on.
+__device__ __forceinline__ void write_sums(Sums& sums, float* shared, Element* output, const Block& block,
+                                           const Place& tile, const Place& thread, bool stores) {
+    Element* entry = output + block.batch * (problem::out_channels * static_cast<i64>(output_volume));
     if constexpr (staged) {
         auto* staging = reinterpret_cast<Element*>(shared);
         __syncthreads();
@@ -276,5 +160,60 @@ extern "C" __global__ void __launch_bounds__(tconv::config::threads* tconv::conf
                 store_positions(sums, first, thread);
             }
         }
+    }
+}
+
+}  // namespace tconv::few_outputs
+
+extern "C" __global__ void __launch_bounds__(tconv::config::threads* tconv::config::splits, tconv::config::min_blocks)
+    tconv_few_outputs(const tconv::Element* __restrict__ input, const tconv::Element* __restrict__ weight,
+                      const tconv::Element* __restrict__ bias, tconv::Element* __restrict__ output) {
+    using namespace tconv;
+    using namespace tconv::few_outputs;
+    if constexpr (!boxes) {
+        const Block block = this_block();
+        const Place tile = place_of_tile(block, block.first_tile);
+        const int split = static_cast<int>(threadIdx.x) / threads;
+        const int number = static_cast<int>(threadIdx.x) % threads;
+        const Place thread = place_of_thread(tile, static_cast<u32>(number));
+        const bool works = has_work(thread);
+        float* shared = dynamic_shared<float>();
+        stage_weights(shared, weight, tile);
+        __syncthreads();
+
+        const i64 input_entry = problem::in_channels * static_cast<i64>(input_volume);
+        Sums sums;
+        if (works) {
+            begin_sums(sums, bias, thread, split == 0);
+            add_chunks(sums, origin_of(input + block.batch * input_entry, thread), thread, shared, split);
+        }
+        if constexpr (splits > 1) join(sums, shared, split, number);
+        write_sums(sums, shared, output, block, tile, thread, works && split == 0);
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(tconv::config::threads, tconv::config::min_blocks)
+    tconv_few_outputs_boxes(const __grid_constant__ tconv::TensorMap input, const tconv::Element* __restrict__ weight,
+                            const tconv::Element* __restrict__ bias, tconv::Element* __restrict__ output) {
+    using namespace tconv;
+    using namespace tconv::few_outputs;
+    if constexpr (boxes) {
+        const Block block = this_block();
+        const Place tile = place_of_tile(block, block.first_tile);
+        const Place thread = place_of_thread(tile);
+        const Ring ring = make_ring();
+        const Corner corner = corner_of(tile, block.batch);
+        if (threadIdx.x == 0) {
+            for (int stage = 0; stage < stages; ++stage)
+                copy_box(input, ring, stage, corner, stage);
+        }
+        float* shared = dynamic_shared<float>();
+        stage_weights(shared, weight, tile);
+        __syncthreads();
+
+        Sums sums;
+        begin_sums(sums, bias, has_work(thread) ? thread : tile, true);
+        add_boxes(sums, input, ring, corner, shared);
+        write_sums(sums, shared, output, block, tile, thread, has_work(thread));
     }
 }
