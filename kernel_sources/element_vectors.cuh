@@ -6,17 +6,9 @@
 
 namespace tconv {
 
-template <int N, int Bytes>
-struct VectorOf {
-    using type = Floats<N>;
-};
-template <int N>
-struct VectorOf<N, 2> {
-    using type = Halves<N>;
-};
 /// N elements as they are in memory.
 template <int N>
-using Vector = typename VectorOf<N, problem::element_bytes>::type;
+using Vector = typename Either<problem::element_bytes == 4, Floats<N>, Halves<N>>::type;
 
 /// Through the read-only cache; the address must be a multiple of the vector's size.
 template <int N>

@@ -5,31 +5,21 @@
 
 namespace tconv {
 
-template <int Bytes, bool Bfloat>
-struct ElementOf {
-    using type = float;
+/// `type` is A if `First`, else B.
+template <bool First, class A, class B>
+struct Either {
+    using type = A;
 };
-template <>
-struct ElementOf<2, false> {
-    using type = f16;
+template <class A, class B>
+struct Either<false, A, B> {
+    using type = B;
 };
-template <>
-struct ElementOf<2, true> {
-    using type = bf16;
-};
-/// Of the problem's tensors.
-using Element = ElementOf<problem::element_bytes, problem::bfloat>::type;
 
-template <bool Wide>
-struct IndexOf {
-    using type = int;
-};
-template <>
-struct IndexOf<true> {
-    using type = i64;
-};
+/// Of the problem's tensors.
+using Element = Either<problem::element_bytes == 4, float, Either<problem::bfloat, bf16, f16>::type>::type;
+
 /// Positions and offsets within one batch entry; 64-bit only where a tensor needs it.
-using Index = IndexOf<problem::wide_index>::type;
+using Index = Either<problem::wide_index, i64, int>::type;
 
 template <class T>
 struct UnsignedOf {

@@ -13,15 +13,6 @@ namespace tconv::few_mma {
 using box::ceil_div;
 using box::floor_div;
 
-template <bool First, class A, class B>
-struct Either {
-    using type = A;
-};
-template <class A, class B>
-struct Either<false, A, B> {
-    using type = B;
-};
-
 #define TCONV_AXIS(axis)                                                                                         \
     box::Axis<problem::kernel_##axis, problem::stride_##axis, problem::padding_##axis, problem::dilation_##axis, \
               problem::input_##axis, problem::output_##axis, 1, 0>

@@ -20,15 +20,7 @@ __device__ constexpr int slices_of(int block) {
 }
 static_assert(!block_pack || raw_stage >= box_n * config::raw_channels * raw_channel_bytes, "a slice fits");
 
-template <bool Matrices>
-struct PackerOf {
-    using type = WordPacker;
-};
-template <>
-struct PackerOf<true> {
-    using type = MatrixPacker;
-};
-using Packer = PackerOf<matrix_pack>::type;
+using Packer = Either<matrix_pack, MatrixPacker, WordPacker>::type;
 
 /// What is to be copied next: slice after slice of the boxes of tile after tile, in the order of load_tile.
 struct SliceFeed {

@@ -115,16 +115,8 @@ struct Fragments {
     }
 };
 
-template <bool Registers>
-struct LeftOf {
-    using type = SharedRows;
-};
-template <>
-struct LeftOf<true> {
-    using type = Fragments;
-};
 /// Operand A of a step's products.
-using Left = LeftOf<register_input>::type;
+using Left = Either<register_input, Fragments, SharedRows>::type;
 
 /// Operand A of a step of block `block` of channels.
 __device__ __forceinline__ void load_step(Left& left, const unsigned char* input, const RowPlaces& places, int block) {

@@ -11,20 +11,8 @@
 
 namespace tconv::hopper {
 
-template <int Math>
-struct OperandOf {
-    using type = bf16;
-};
-template <>
-struct OperandOf<0> {
-    using type = Element;
-};
-template <>
-struct OperandOf<1> {
-    using type = tf32;
-};
 /// What is multiplied: 16-bit elements as they are (math 0), fp32 rounded to TF32 (1), fp32 as the sum of two bf16 (3).
-using Operand = OperandOf<config::math>::type;
+using Operand = Either<config::math == 0, Element, Either<config::math == 1, tf32, bf16>::type>::type;
 constexpr bool split = config::math == 3;
 
 constexpr bool channels_last = problem::channels_last;

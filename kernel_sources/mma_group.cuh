@@ -43,10 +43,9 @@ __device__ __forceinline__ void start_part(int part, ProductSums& sums, const In
     if constexpr (S == Step::single) {
         add<bf16>(sums, input.high, part == 0 ? plain_after(weights, low_bytes) : weights);
     } else if constexpr (split) {
-        using Part = typename PartOf<bf16_thrice>::type;
         add<Part>(sums, part == 0 ? input.low : input.high, part == 1 ? plain_after(weights, low_bytes) : weights);
     } else {
-        add<typename OperandOf<native>::type>(sums, input.high, weights);
+        add<Operand>(sums, input.high, weights);
     }
 }
 

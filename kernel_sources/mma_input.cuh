@@ -8,22 +8,8 @@
 namespace tconv::product {
 
 /// The type of values as products take them: unsplit ones, and the parts of split ones.
-template <bool Native>
-struct OperandOf {
-    using type = Element;
-};
-template <>
-struct OperandOf<false> {
-    using type = tf32;
-};
-template <bool Bf16>
-struct PartOf {
-    using type = bf16;
-};
-template <>
-struct PartOf<false> {
-    using type = tf32;
-};
+using Operand = Either<native, Element, tf32>::type;
+using Part = Either<bf16_thrice, bf16, tf32>::type;
 
 /// What a step along K takes of a position: `step_words` words at one offset; 8 channels at two offsets; or, for an
 /// offset that no other one goes with, 8 channels as high and low part side by side.

@@ -37,7 +37,7 @@ __device__ __forceinline__ void multiply(float (&sums)[4], const InputFragment& 
         mma_16x8<tf32>(sums, input.high, weight.low);
         mma_16x8<tf32>(sums, input.high, weight.high);
     } else {
-        mma_16x8<OperandOf<native>::type>(sums, input.high, weight.high);
+        mma_16x8<Operand>(sums, input.high, weight.high);
     }
 }
 

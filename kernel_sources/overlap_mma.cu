@@ -115,14 +115,7 @@ extern "C" __global__ void __launch_bounds__(tconv::overlap_mma::threads, tconv:
     using namespace tconv::overlap_mma;
     const Pipeline pipeline = make_pipeline();
     const int windows = batch * slices;
-    if (threadIdx.x == 0) {
-        tma_prefetch_map(input);
-        tma_prefetch_map(weights);
-        init_barriers(pipeline);
-        barrier_init_fence();
-    }
-    clear_zero_rows(pipeline.gather);
-    sync_all();
+    set_up(pipeline, input, weights);
     if (threadIdx.x / k_warpgroup == consumers) {
         if constexpr (share_registers) give_registers<producer_registers>();
         if (threadIdx.x == consumers * k_warpgroup) load_tiles(pipeline, input, weights, windows);

@@ -62,15 +62,7 @@ struct Fragments {
     }
 };
 
-template <bool Split>
-struct OperandOf {
-    using type = tf32;
-};
-template <>
-struct OperandOf<true> {
-    using type = bf16;
-};
-using Operand = OperandOf<split>::type;
+using Operand = Either<split, bf16, tf32>::type;
 
 /// One product; `along` are the bytes along K of the input's operand.
 __device__ __forceinline__ void multiply(float (&sums)[product_n / 2], const u32 (&weights)[4],
@@ -172,14 +164,7 @@ extern "C" __global__ void __launch_bounds__(tconv::overlap_mma::threads, tconv:
     using namespace tconv::overlap_mma;
     const Pipeline pipeline = make_pipeline();
     const int windows = batch * slices;
-    if (threadIdx.x == 0) {
-        tma_prefetch_map(input);
-        tma_prefetch_map(weights);
-        init_barriers(pipeline);
-        barrier_init_fence();
-    }
-    clear_zero_rows(pipeline.gather);
-    sync_all();
+    set_up(pipeline, input, weights);
     if (threadIdx.x / k_warpgroup == consumers) {
         if constexpr (share_registers) give_registers<producer_registers>();
         const int warp = static_cast<int>(threadIdx.x) % k_warpgroup / 32;

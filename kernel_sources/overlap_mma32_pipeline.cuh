@@ -41,10 +41,7 @@ struct Pipeline {
 };
 
 __device__ __forceinline__ Pipeline make_pipeline() {
-    unsigned char* shared = dynamic_shared<unsigned char>();
-    // The swizzle follows the address.
-    const u64 past = reinterpret_cast<u64>(shared) % 1024;
-    unsigned char* operands = shared + (past == 0 ? 0 : 1024 - past);
+    unsigned char* operands = aligned_shared();
     unsigned char* raw = operands + stages * stage_bytes;
     float* shares = reinterpret_cast<float*>(raw + raw_stages * copied_bytes);
     float* biases = shares + share_floats;

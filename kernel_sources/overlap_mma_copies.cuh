@@ -80,8 +80,23 @@ __device__ __forceinline__ void release(Barrier& empty) {
     }
 }
 
-/// Waits for all threads that use this block's barriers.
-__device__ __forceinline__ void sync_all() {
+/// The block's dynamic shared memory from where swizzles begin: they follow the address.
+__device__ __forceinline__ unsigned char* aligned_shared() {
+    unsigned char* shared = dynamic_shared<unsigned char>();
+    const u64 past = reinterpret_cast<u64>(shared) % 1024;
+    return shared + (past == 0 ? 0 : 1024 - past);
+}
+
+/// What a family's own make_pipeline and init_barriers say, ready for all threads that use this block's barriers.
+template <class Pipeline>
+__device__ __forceinline__ void set_up(const Pipeline& pipeline, const TensorMap& input, const TensorMap& weights) {
+    if (threadIdx.x == 0) {
+        tma_prefetch_map(input);
+        tma_prefetch_map(weights);
+        init_barriers(pipeline);
+        barrier_init_fence();
+    }
+    clear_zero_rows(pipeline.gather);
     if constexpr (cluster_blocks > 1) {
         cluster_sync();
     } else {

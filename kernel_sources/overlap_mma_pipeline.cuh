@@ -23,10 +23,7 @@ struct Pipeline {
 };
 
 __device__ __forceinline__ Pipeline make_pipeline() {
-    unsigned char* shared = dynamic_shared<unsigned char>();
-    // The swizzle follows the address.
-    const u64 past = reinterpret_cast<u64>(shared) % 1024;
-    unsigned char* operands = shared + (past == 0 ? 0 : 1024 - past);
+    unsigned char* operands = aligned_shared();
     float* shares = reinterpret_cast<float*>(operands + stages * stage_bytes);
     float* biases = shares + teams * share_floats;
     Barrier* barriers = reinterpret_cast<Barrier*>(biases + bias_floats);
