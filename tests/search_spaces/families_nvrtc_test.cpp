@@ -17,13 +17,13 @@ bool any(const Config&) {
     return true;
 }
 
-/// Compiles two random configs of the family for the problem, for an H200.
+/// Compiles a random config of the family for the problem, for an H200; more where more rounds are asked for.
 void check_compiles(const std::string& family, const std::string& text, test::Draw& draw,
                     const std::function<bool(const Config&)>& accept = any) {
     static const auto compiler = make_nvrtc_compiler();
     const SearchSpace& space = test::space_named(family);
     const Problem p = parse_key(text);
-    for (int i = 0; i < 2; ++i) {
+    for (int i = 0; i < test::rounds(1); ++i) {
         const auto config = test::draw_config(space, draw, p, accept, test::h200());
         REQUIRE(config.has_value());
         INFO(family << " " << text << " | " << to_string(*config));
@@ -191,6 +191,10 @@ TEST_CASE("NVRTC compiles the families for small groups and few outputs for ever
     }};
     for (const auto& [family, text] : cases)
         check_compiles(family, text, draw);
+    const auto boxes = [](const Config& config) { return config.at("box_width") > 0; };
+    for (const char* text : {"3d n64 ci64 co1 g1 i32x32x32 k4x4x4 s2x2x2 p1x1x1 op0x0x0 d1x1x1 nobias f32 nchw",
+                             "2d n128 ci64 co3 g1 i32x32 k4x4 s2x2 p1x1 op0x0 d1x1 nobias bf16 nchw"})
+        check_compiles("few_outputs", text, draw, boxes);
 }
 
 TEST_CASE("NVRTC compiles the winograd family for every number of axes, with phases together and apart") {
