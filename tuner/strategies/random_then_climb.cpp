@@ -7,7 +7,21 @@
 namespace tconv {
 namespace {
 
-constexpr std::size_t k_promising_defaults = 2;
+// Where times are guessed: the best defaults, and further ones that are hardly worse than the best.
+constexpr std::size_t k_best_defaults = 2;
+constexpr std::size_t k_most_defaults = 6;
+constexpr double k_hardly_worse = 1.12;
+
+/// How many of the defaults, whose guessed times rise, are worth a trial before anything else.
+std::size_t promising(const std::vector<std::pair<double, Config>>& guessed) {
+    const double best = guessed.empty() ? 0 : guessed.front().first;
+    if (best <= 0) return guessed.size();
+    std::size_t count = 0;
+    while (count < std::min(guessed.size(), k_most_defaults) &&
+           (count < k_best_defaults || guessed[count].first <= k_hardly_worse * best))
+        ++count;
+    return count;
+}
 
 }  // namespace
 
@@ -27,7 +41,7 @@ RandomThenClimb::RandomThenClimb(const SearchSpace& space, const Problem& proble
     for (Config& config : defaults)
         guessed.emplace_back(history_.guess(config), std::move(config));
     std::stable_sort(guessed.begin(), guessed.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-    if (!guessed.empty() && guessed.front().first > 0) guessed.resize(std::min(guessed.size(), k_promising_defaults));
+    guessed.resize(promising(guessed));
     for (auto& [time, config] : guessed)
         defaults_.push_back(std::move(config));
 }

@@ -42,6 +42,30 @@ TEST_CASE("a search begins with the valid defaults") {
     CHECK(configs[1] == Config{{"a", 0}, {"b", 0}, {"c", 0}, {"d", 0}, {"e", 0}});
 }
 
+TEST_CASE("a search begins with the defaults of the shortest guesses, and with those that are hardly longer") {
+    // Guesses of 100, 110, 150, 151, 111 and 105, in the file's order.
+    const auto defaults_of = [](const std::string& guess) {
+        const std::string values = "{values: [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]}\n";
+        const std::string text = space_text("  a: " + values + "  b: " + values, "", "",
+                                            "  - {a: 0, b: 0}\n  - {a: 1, b: 0}\n  - {a: 5, b: 0}\n"
+                                            "  - {a: 5, b: 1}\n  - {a: 1, b: 1}\n  - {a: 0, b: 5}\n");
+        const SearchSpace space = SearchSpace::parse(text + "time: \"" + guess + "\"\n", "test.yaml");
+        RandomThenClimb strategy(space, test_problem(), test_device(), settings(3));
+        std::vector<Config> begun;
+        for (int i = 0; i < 6; ++i)
+            begun.push_back(*strategy.propose());
+        return begun;
+    };
+    const auto config = [](std::int64_t a, std::int64_t b) { return Config{{"a", a}, {"b", b}}; };
+    const std::vector<Config> near = defaults_of("100 + 10 * a + b");
+    CHECK(std::vector<Config>(near.begin(), near.begin() + 4) ==
+          std::vector<Config>{config(0, 0), config(0, 5), config(1, 0), config(1, 1)});
+    // Two of them whatever they are worth.
+    const std::vector<Config> far = defaults_of("1 + 100 * a + 10 * b");
+    CHECK(std::vector<Config>(far.begin(), far.begin() + 2) == std::vector<Config>{config(0, 0), config(0, 5)});
+    CHECK(std::count(far.begin(), far.end(), config(5, 1)) == 0);
+}
+
 TEST_CASE("a search proposes distinct valid configs") {
     const SearchSpace space = wide_space("  - {a: 1, b: 2, c: 3, d: 4, e: 4}\n");
     for (const std::size_t lag : {0U, 3U, 16U}) {
