@@ -39,7 +39,7 @@ TEST_CASE("accepted overlap_add configs of random small problems are exact in th
     test::Draw draw(131);
     int taken = 0;
     int alone = 0;
-    for (int round = 0; round < test::rounds(30); ++round) {
+    for (int round = 0; round < test::rounds(40); ++round) {
         const Problem p = draw_product_problem(draw);
         INFO(key(p));
         if (!overlap_add().refusal(p, test::emulated().device->info()).empty()) continue;

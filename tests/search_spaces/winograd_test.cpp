@@ -54,7 +54,7 @@ TEST_CASE("accepted winograd configs of random small problems are right in the e
     test::Draw draw(157);
     int taken = 0;
     int apart = 0;
-    for (int round = 0; round < test::rounds(30); ++round) {
+    for (int round = 0; round < test::rounds(40); ++round) {
         const Problem p = draw_filtered_problem(draw);
         INFO(key(p));
         if (!winograd().refusal(p, test::emulated().device->info()).empty()) continue;
