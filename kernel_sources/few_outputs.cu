@@ -60,12 +60,7 @@ __device__ __forceinline__ void add_window(Sums& sums, const Window& window, con
         for (int i = 0; i < rows; ++i)
             add_input_row(sums, window.row[i], weights, i);
     } else {
-#pragma unroll
-        for (int kernel_row = 0; kernel_row < kernel_rows; ++kernel_row) {
-#pragma unroll
-            for (int i = 0; i < rows; ++i)
-                add_row_pair(sums, window.row[i], 0, weights, i, kernel_row);
-        }
+        add_rows(sums, window.row, weights, 0);
     }
 }
 
@@ -213,7 +208,7 @@ extern "C" __global__ void __launch_bounds__(tconv::config::threads, tconv::conf
 
         Sums sums;
         begin_sums(sums, bias, has_work(thread) ? thread : tile, true);
-        add_boxes(sums, input, ring, corner, shared);
+        add_boxes(sums, input, ring, corner, window_offset(thread, tile), shared);
         write_sums(sums, shared, output, block, tile, thread, has_work(thread));
     }
 }

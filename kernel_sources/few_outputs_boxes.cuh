@@ -80,8 +80,7 @@ constexpr int row_offset(int i) {
     return (i / AxisH::window * box_h + i % AxisH::window) * box_pitch;
 }
 
-/// A channel whose window begins in shared memory at the row of `first`, the rows of a depth together: what is read of
-/// the weights serves several.
+/// A channel whose window begins in shared memory at the row of `first`, the rows of a depth together.
 __device__ __forceinline__ void add_depths(Sums& sums, const Element* first, const float* weights) {
 #pragma unroll
     for (int id = 0; id < AxisD::window; ++id) {
@@ -89,24 +88,16 @@ __device__ __forceinline__ void add_depths(Sums& sums, const Element* first, con
 #pragma unroll
         for (int ih = 0; ih < AxisH::window; ++ih)
             row[ih].read(first + row_offset(id * AxisH::window + ih));
-#pragma unroll
-        for (int j = 0; j < kernel_rows; ++j) {
-#pragma unroll
-            for (int ih = 0; ih < AxisH::window; ++ih)
-                add_row_pair(sums, row[ih], 0, weights, id * AxisH::window + ih, j);
-        }
+        add_rows(sums, row, weights, id * AxisH::window);
     }
 }
 
-/// Where in a box the first row of a thread's window has the thread's first position; threads past the tile read what
-/// the last one does.
-__device__ __forceinline__ int window_offset() {
-    constexpr u32 last = tile_w * tile_h * tile_d - 1;
-    u32 number = threadIdx.x < last ? threadIdx.x : last;
-    const int w = split_off<int>(number, tile_w);
-    const int h = split_off<int>(number, tile_h);
-    const int row = static_cast<int>(number) * AxisD::positions * box_h + h * AxisH::positions;
-    return row * box_pitch + box_first + w * AxisW::positions;
+/// Where in a box the first row of a thread's window has the thread's first position. Threads past the tile have places
+/// in it, too.
+__device__ __forceinline__ int window_offset(const Place& thread, const Place& tile) {
+    const int row = static_cast<int>(thread.d - tile.d) * AxisD::positions * box_h +
+                    static_cast<int>(thread.h - tile.h) * AxisH::positions;
+    return row * box_pitch + box_first + static_cast<int>(thread.w - tile.w) * AxisW::positions;
 }
 
 /// Starts the next copy, to the stage that was used `patience` chunks before the last one. The first warp.
@@ -119,10 +110,10 @@ __device__ __forceinline__ void refill(const TensorMap& map, const Ring& ring, c
     freed.advance();
 }
 
-/// All channels of the block's tile. All threads; the copies of the first `stages` chunks have been started.
+/// All channels of the block's tile. All threads; the copies of the first `stages` chunks have been started. `offset`
+/// is the thread's window_offset.
 __device__ __forceinline__ void add_boxes(Sums& sums, const TensorMap& map, const Ring& ring, const Corner& corner,
-                                          const float* weights) {
-    const int offset = window_offset();
+                                          int offset, const float* weights) {
     Turn<stages> turn;
     Turn<stages> freed;
 #pragma unroll 1

@@ -88,6 +88,18 @@ __device__ __forceinline__ void add_input_row(Sums& sums, const AnyRow& row, con
     }
 }
 
+/// Input rows `first` and following of the window, kernel row by kernel row: what is read of the weights serves
+/// several.
+template <int Count, class AnyRow>
+__device__ __forceinline__ void add_rows(Sums& sums, const AnyRow (&row)[Count], const float* weights, int first) {
+#pragma unroll
+    for (int kernel_row = 0; kernel_row < kernel_rows; ++kernel_row) {
+#pragma unroll
+        for (int i = 0; i < Count; ++i)
+            add_row_pair(sums, row[i], 0, weights, first + i, kernel_row);
+    }
+}
+
 __device__ __forceinline__ void begin_sums(Sums& sums, const Element* bias, const Place& thread, bool first) {
     float* flat = &sums[0][0][0][0];
 #pragma unroll
