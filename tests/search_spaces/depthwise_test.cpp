@@ -42,14 +42,14 @@ Problem draw_grouped_problem(test::Draw& draw) {
 TEST_CASE("accepted depthwise configs of random small problems are exact in the emulator") {
     test::Draw draw(73);
     int taken = 0;
-    for (int round = 0; round < test::rounds(56); ++round) {
+    for (int round = 0; round < test::rounds(80); ++round) {
         const Problem p = draw_grouped_problem(draw);
         INFO(key(p));
         if (!depthwise().refusal(p, test::emulated().device->info()).empty()) continue;
         ++taken;
         test::check_drawn(depthwise(), draw, p, 2);
     }
-    CHECK(taken > test::rounds(28));
+    CHECK(taken > test::rounds(40));
 }
 
 TEST_CASE("every value of every parameter of the depthwise family is exact in the emulator") {

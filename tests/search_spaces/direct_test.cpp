@@ -29,7 +29,7 @@ void check_config(test::Draw& draw, const Problem& p, const Config& config) {
 
 TEST_CASE("accepted configs of random small problems are exact in the emulator") {
     test::Draw draw(31);
-    for (int round = 0; round < test::rounds(30); ++round) {
+    for (int round = 0; round < test::rounds(40); ++round) {
         const Problem p = test::draw_problem(draw);
         for (int i = 0; i < 3; ++i) {
             const auto config = draw_config(draw, p, [](const Config&) { return true; });

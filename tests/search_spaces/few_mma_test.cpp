@@ -37,14 +37,14 @@ Problem draw_few_columns(test::Draw& draw) {
 TEST_CASE("accepted few_mma configs of random small problems are exact in the emulator") {
     test::Draw draw(211);
     int taken = 0;
-    for (int round = 0; round < test::rounds(36); ++round) {
+    for (int round = 0; round < test::rounds(50); ++round) {
         const Problem p = draw_few_columns(draw);
         INFO(key(p));
         if (!few_mma().refusal(p, test::emulated().device->info()).empty()) continue;
         ++taken;
         test::check_drawn(few_mma(), draw, p, 2);
     }
-    CHECK(taken > test::rounds(18));
+    CHECK(taken > test::rounds(25));
 }
 
 TEST_CASE("every value of every parameter of the few_mma family is exact in the emulator") {

@@ -41,14 +41,14 @@ Problem draw_reducing_problem(test::Draw& draw) {
 TEST_CASE("accepted few_outputs configs of random small problems are exact in the emulator") {
     test::Draw draw(97);
     int taken = 0;
-    for (int round = 0; round < test::rounds(36); ++round) {
+    for (int round = 0; round < test::rounds(60); ++round) {
         const Problem p = draw_reducing_problem(draw);
         INFO(key(p));
         if (!few_outputs().refusal(p, test::emulated().device->info()).empty()) continue;
         ++taken;
         test::check_drawn(few_outputs(), draw, p, 2);
     }
-    CHECK(taken > test::rounds(15));
+    CHECK(taken > test::rounds(25));
 }
 
 TEST_CASE("every value of every parameter of the few_outputs family is exact in the emulator") {

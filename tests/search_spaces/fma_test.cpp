@@ -39,7 +39,7 @@ void check_values(std::size_t first) {
 
 TEST_CASE("accepted fma configs of random small problems are exact in the emulator") {
     test::Draw draw(67);
-    for (int round = 0; round < test::rounds(20); ++round) {
+    for (int round = 0; round < test::rounds(26); ++round) {
         test::check_drawn(fma(), draw, test::draw_typed_problem(draw), 2);
     }
 }

@@ -19,7 +19,7 @@ const SearchSpace& hopper() {
 
 TEST_CASE("accepted hopper configs of random problems are exact in the emulator") {
     test::Draw draw(51);
-    for (int round = 0; round < test::rounds(8); ++round) {
+    for (int round = 0; round < test::rounds(10); ++round) {
         test::check_drawn(hopper(), draw, test::draw_wide_problem(draw), 2);
     }
 }

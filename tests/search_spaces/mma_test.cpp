@@ -35,7 +35,7 @@ void check_values(std::size_t first) {
 
 TEST_CASE("accepted mma configs of random small problems are exact in the emulator") {
     test::Draw draw(53);
-    for (int round = 0; round < test::rounds(28); ++round) {
+    for (int round = 0; round < test::rounds(40); ++round) {
         test::check_drawn(mma(), draw, test::draw_typed_problem(draw), 2);
     }
 }
